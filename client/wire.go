@@ -1,0 +1,448 @@
+package client
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// List is one page of a listing. Next is the cursor of the following page, nil on the last one.
+type List[T any] struct {
+	Data []T     `json:"data"`
+	Next *string `json:"next"`
+}
+
+// Event is one performance on one seat map.
+type Event struct {
+	ID          string       `json:"id"`
+	Reference   *string      `json:"reference"`
+	Name        string       `json:"name"`
+	State       string       `json:"state"` // draft, published, on_sale, paused, closed, cancelled
+	StartsAt    time.Time    `json:"starts_at"`
+	TimeZone    string       `json:"time_zone"` // IANA name, for display
+	Venue       VenueRef     `json:"venue"`
+	Map         string       `json:"map"`
+	Currency    string       `json:"currency"` // ISO 4217
+	TicketTypes []TicketType `json:"ticket_types"`
+	Sale        SaleWindow   `json:"sale"`
+	Limits      Limits       `json:"limits"`
+	// Metadata and Channels are shown to the organizer's key only.
+	Metadata map[string]string `json:"metadata,omitzero"`
+	Channels []Channel         `json:"channels,omitzero"`
+}
+
+// VenueRef names a venue inside an event.
+type VenueRef struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// TicketType is what a unit is sold as, and so its price in minor units.
+type TicketType struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Price int64  `json:"price"`
+}
+
+// SaleWindow bounds claims in time, as judged by the store's clock. Nil ends are open.
+type SaleWindow struct {
+	StartsAt *time.Time `json:"starts_at"`
+	EndsAt   *time.Time `json:"ends_at"`
+}
+
+// Limits of an event: lifetimes in seconds, counts in units.
+type Limits struct {
+	HoldSeconds    int64 `json:"hold_seconds"`
+	HoldSecondsMax int64 `json:"hold_seconds_max"`
+	UnitsPerHold   int64 `json:"units_per_hold"`
+	UnitsPerBuyer  int64 `json:"units_per_buyer"`
+}
+
+// Channel says who may buy an allocation. Codes themselves are kept hashed, so only their count is shown.
+type Channel struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	AccessCodes int    `json:"access_codes"`
+}
+
+// EventRequest creates an event. Copy, if set, takes everything not given from another event of the same organizer.
+type EventRequest struct {
+	Copy        *string           `json:"copy,omitzero"`
+	Reference   *string           `json:"reference,omitzero"`
+	Name        string            `json:"name,omitzero"`
+	StartsAt    *time.Time        `json:"starts_at,omitzero"`
+	TimeZone    string            `json:"time_zone,omitzero"`
+	Map         string            `json:"map,omitzero"`
+	Currency    string            `json:"currency,omitzero"`
+	TicketTypes []TicketType      `json:"ticket_types,omitzero"`
+	Sale        *SaleWindow       `json:"sale,omitzero"`
+	Limits      *LimitsRequest    `json:"limits,omitzero"`
+	Metadata    map[string]string `json:"metadata,omitzero"`
+	Allocations []AllocationRule  `json:"allocations,omitzero"`
+	Channels    []ChannelRequest  `json:"channels,omitzero"`
+}
+
+// EventPatch changes an event. What is nil stays. After publishing, map, currency and ticket types are fixed.
+type EventPatch struct {
+	Reference   *string            `json:"reference,omitzero"`
+	Name        *string            `json:"name,omitzero"`
+	StartsAt    *time.Time         `json:"starts_at,omitzero"`
+	TimeZone    *string            `json:"time_zone,omitzero"`
+	Map         *string            `json:"map,omitzero"`
+	Currency    *string            `json:"currency,omitzero"`
+	TicketTypes []TicketType       `json:"ticket_types,omitzero"`
+	Sale        *SaleWindow        `json:"sale,omitzero"`
+	Limits      *LimitsRequest     `json:"limits,omitzero"`
+	Metadata    *map[string]string `json:"metadata,omitzero"`
+}
+
+// LimitsRequest sets some of the limits; nil keeps the default or the present value.
+type LimitsRequest struct {
+	HoldSeconds    *int64 `json:"hold_seconds,omitzero"`
+	HoldSecondsMax *int64 `json:"hold_seconds_max,omitzero"`
+	UnitsPerHold   *int64 `json:"units_per_hold,omitzero"`
+	UnitsPerBuyer  *int64 `json:"units_per_buyer,omitzero"`
+}
+
+// AllocationRule says for some units in which channel and as which ticket types they are sold.
+// On an event being created the rules are applied in order at publishing; as the body of
+// PATCH …/allocations they apply at once.
+type AllocationRule struct {
+	Where  AllocationWhere `json:"where"`
+	Set    AllocationSet   `json:"set"`
+	DryRun bool            `json:"dry_run,omitzero"`
+}
+
+// AllocationWhere selects the union of what it names; All selects every unit.
+type AllocationWhere struct {
+	All      bool     `json:"all,omitzero"`
+	Sections []string `json:"sections,omitzero"`
+	Rows     []string `json:"rows,omitzero"`
+	Seats    []string `json:"seats,omitzero"`
+	Areas    []string `json:"areas,omitzero"`
+	Channels []string `json:"channels,omitzero"`
+}
+
+// AllocationSet holds the new values; what is absent stays. The first ticket type is the default.
+// Withheld units are in a channel that nobody can open. Exclude gives units no allocation at all:
+// it stands alone, and only in the rules of an event that is not published yet.
+type AllocationSet struct {
+	Channel     *string  `json:"channel,omitzero"`
+	TicketTypes []string `json:"ticket_types,omitzero"`
+	Exclude     bool     `json:"exclude,omitzero"`
+}
+
+// AllocationResult says how many allocations a rule selects and how many it changes.
+type AllocationResult struct {
+	DryRun   bool  `json:"dry_run"`
+	Selected int   `json:"selected"`
+	Changed  int   `json:"changed"`
+	Version  int64 `json:"version"`
+}
+
+// ChannelRequest creates or replaces a channel. AccessCodes nil keeps the present ones; empty closes the channel.
+type ChannelRequest struct {
+	ID          string   `json:"id,omitzero"`
+	Name        string   `json:"name,omitzero"`
+	AccessCodes []string `json:"access_codes,omitzero"`
+}
+
+// Venue is a place with seat maps.
+type Venue struct {
+	ID        string            `json:"id"`
+	Reference *string           `json:"reference"`
+	Name      string            `json:"name"`
+	Metadata  map[string]string `json:"metadata"`
+}
+
+// VenueRequest creates a venue or, with PATCH, changes it.
+type VenueRequest struct {
+	Reference *string            `json:"reference,omitzero"`
+	Name      *string            `json:"name,omitzero"`
+	Metadata  *map[string]string `json:"metadata,omitzero"`
+}
+
+// Map is one version of a seat map; a version never changes. Its drawing is at …/maps/{map} of its
+// venue for the organizer and at …/map of each published event for everybody.
+type Map struct {
+	ID      string `json:"id"`
+	Venue   string `json:"venue"`
+	Version int64  `json:"version"`
+	Name    string `json:"name"`
+	Seats   int    `json:"seats"`
+	Areas   int    `json:"areas"`
+}
+
+// Key is an API key without its secret.
+type Key struct {
+	ID        string     `json:"id"`
+	Name      string     `json:"name"`
+	Role      string     `json:"role"` // organizer or scanner
+	Hint      string     `json:"hint"` // the first characters, to tell keys apart
+	CreatedAt time.Time  `json:"created_at"`
+	RevokedAt *time.Time `json:"revoked_at"`
+	// Secret is present only in the answer that made the key, and its replays.
+	Secret string `json:"secret,omitzero"`
+}
+
+// KeyRequest creates a key.
+type KeyRequest struct {
+	Name string `json:"name"`
+	Role string `json:"role,omitzero"`
+}
+
+// Offer is what may be bought with one access code, or without.
+type Offer struct {
+	Version int64               `json:"version"`
+	Seats   []OfferRun          `json:"seats"`
+	Areas   map[string][]string `json:"areas"`
+}
+
+// OfferRun is a run of seats, by index in the map's seat order, sold as the same ticket types.
+type OfferRun struct {
+	From        int      `json:"from"`
+	Count       int      `json:"count"`
+	TicketTypes []string `json:"ticket_types"`
+}
+
+// Board is every unit's state at one position: two bits a seat, low bits first, base64:
+// 0 free, 1 held, 2 sold, 3 no allocation.
+type Board struct {
+	Position string               `json:"position"`
+	State    string               `json:"state"`
+	Seats    []byte               `json:"seats"`
+	Areas    map[string]BoardArea `json:"areas"`
+}
+
+// BoardArea counts one general-admission area.
+type BoardArea struct {
+	Capacity int64 `json:"capacity"`
+	Held     int64 `json:"held"`
+	Reserved int64 `json:"reserved"`
+}
+
+// Changes is what happened after a position, as absolute values. With Resync the reader
+// must fetch the board again; the rest is then empty.
+type Changes struct {
+	Position string               `json:"position"`
+	State    string               `json:"state"`
+	Resync   bool                 `json:"resync"`
+	Offer    int64                `json:"offer"` // version of the offer at this position
+	Seats    [][2]int             `json:"seats"` // [index, state]
+	Areas    map[string]BoardArea `json:"areas"`
+}
+
+// HoldRequest claims units: seats and areas, or best_available, which stands alone.
+type HoldRequest struct {
+	Seats         []string          `json:"seats,omitzero"`
+	TicketTypes   map[string]string `json:"ticket_types,omitzero"`
+	Areas         []AreaRequest     `json:"areas,omitzero"`
+	BestAvailable *BestRequest      `json:"best_available,omitzero"`
+	Reference     *string           `json:"reference,omitzero"`
+	Metadata      map[string]string `json:"metadata,omitzero"`
+	TTLSeconds    *int64            `json:"ttl_seconds,omitzero"` // with an organizer's key only
+}
+
+// AreaRequest asks for some units of a general-admission area.
+type AreaRequest struct {
+	Area       string `json:"area"`
+	Quantity   int64  `json:"quantity"`
+	TicketType string `json:"ticket_type,omitzero"`
+}
+
+// BestRequest asks for seats together. Only Quantity is required. Accessible is how many of them must be accessible places.
+type BestRequest struct {
+	Quantity   int64  `json:"quantity"`
+	TicketType string `json:"ticket_type,omitzero"`
+	Section    string `json:"section,omitzero"`
+	Accessible int64  `json:"accessible,omitzero"`
+}
+
+// BasketPart is one side of a change; area quantities are deltas.
+type BasketPart struct {
+	Seats []string      `json:"seats,omitzero"`
+	Areas []AreaRequest `json:"areas,omitzero"`
+}
+
+// HoldPatch changes a hold, all or nothing. TicketTypes names types for added seats and changes those of seats held.
+type HoldPatch struct {
+	Remove      *BasketPart       `json:"remove,omitzero"`
+	Add         *BasketPart       `json:"add,omitzero"`
+	TicketTypes map[string]string `json:"ticket_types,omitzero"`
+}
+
+// Hold is a short claim on units, owned by whoever has its token.
+type Hold struct {
+	ID          string            `json:"id"`
+	Token       string            `json:"token,omitzero"` // only in the answer that made it, and its replays
+	Event       string            `json:"event"`
+	State       string            `json:"state"` // live or sold
+	ExpiresAt   time.Time         `json:"expires_at"`
+	ExpiresIn   int64             `json:"expires_in"` // seconds, by the store's clock, rounded down
+	ExtendUntil time.Time         `json:"extend_until"`
+	Order       *string           `json:"order"`
+	Reference   *string           `json:"reference"`
+	Metadata    map[string]string `json:"metadata"`
+	Lines       []Line            `json:"lines"`
+	Currency    string            `json:"currency"`
+	Total       int64             `json:"total"`
+	Warnings    []Warning         `json:"warnings"`
+}
+
+// Line is a seat, or some units of an area of one ticket type. Price and Amount are minor units.
+type Line struct {
+	Seat       string `json:"seat,omitzero"`
+	Area       string `json:"area,omitzero"`
+	Label      string `json:"label"`
+	Section    string `json:"section,omitzero"`
+	TicketType string `json:"ticket_type"`
+	Quantity   int64  `json:"quantity"`
+	Price      int64  `json:"price"`
+	Amount     int64  `json:"amount"`
+}
+
+// Warning is advice that did not prevent a hold.
+type Warning struct {
+	Code string `json:"code"`
+	Seat string `json:"seat,omitzero"`
+}
+
+// OrderRequest confirms a hold.
+type OrderRequest struct {
+	Hold      string            `json:"hold"`
+	Buyer     *Buyer            `json:"buyer,omitzero"`
+	Reference *string           `json:"reference,omitzero"`
+	Metadata  map[string]string `json:"metadata,omitzero"`
+	Payment   *PaymentRequest   `json:"payment,omitzero"`
+}
+
+// Buyer is who the tickets are for.
+type Buyer struct {
+	Name  string `json:"name"`
+	Email string `json:"email"`
+}
+
+// PaymentRequest says how the order is paid. `external` (the platform took the money) needs a key.
+type PaymentRequest struct {
+	Method    string  `json:"method"`
+	Reference *string `json:"reference,omitzero"`
+}
+
+// Order is a hold that was bought.
+type Order struct {
+	ID        string            `json:"id"`
+	Token     string            `json:"token,omitzero"` // only in answers to whoever has the hold's token
+	Event     string            `json:"event"`
+	Hold      string            `json:"hold"`
+	State     string            `json:"state"` // confirmed or cancelled
+	CreatedAt time.Time         `json:"created_at"`
+	Buyer     *Buyer            `json:"buyer"`
+	Reference *string           `json:"reference"`
+	Metadata  map[string]string `json:"metadata"`
+	Lines     []Line            `json:"lines"`
+	Currency  string            `json:"currency"`
+	Total     int64             `json:"total"`
+	Payment   Payment           `json:"payment"`
+	Tickets   []Ticket          `json:"tickets"`
+}
+
+// Payment of an order: none (free or paid later) or external. URL is where the buyer pays, null when nowhere.
+type Payment struct {
+	Method    string  `json:"method"`
+	Reference *string `json:"reference"`
+	URL       *string `json:"url"`
+}
+
+// Ticket is one unit of an order.
+type Ticket struct {
+	ID         string `json:"id"`
+	Seat       string `json:"seat,omitzero"`
+	Area       string `json:"area,omitzero"`
+	Label      string `json:"label"`
+	TicketType string `json:"ticket_type"`
+	State      string `json:"state"` // valid or cancelled
+}
+
+// LogEntry is one line of an event's log: who had which unit when, and why it was let go.
+type LogEntry struct {
+	Number int64     `json:"number"`
+	At     time.Time `json:"at"`
+	// Kind is held, changed, extended, released, broken, expired, sold, returned, published, opened,
+	// paused, closed, cancelled, repainted or edited.
+	Kind   string    `json:"kind"`
+	By     string    `json:"by"` // buyer, store, or the key's id
+	Hold   *string   `json:"hold"`
+	Order  *string   `json:"order"`
+	Units  []LogUnit `json:"units"`
+	Reason string    `json:"reason,omitzero"`
+}
+
+// LogUnit is a unit in a log entry; Quantity is negative for what was let go.
+type LogUnit struct {
+	Seat     string `json:"seat,omitzero"`
+	Area     string `json:"area,omitzero"`
+	Quantity int64  `json:"quantity"`
+}
+
+// Report sums an event up.
+type Report struct {
+	Event    string        `json:"event"`
+	State    string        `json:"state"`
+	Position string        `json:"position"`
+	Capacity int64         `json:"capacity"`
+	Held     int64         `json:"held"`
+	Reserved int64         `json:"reserved"`
+	Free     int64         `json:"free"`
+	Orders   int64         `json:"orders"`
+	Tickets  int64         `json:"tickets"` // valid ones
+	Currency string        `json:"currency"`
+	Total    int64         `json:"total"` // of valid tickets
+	Sections []ReportUnits `json:"sections"`
+}
+
+// ReportUnits counts one section or area.
+type ReportUnits struct {
+	Key      string `json:"key"`
+	Capacity int64  `json:"capacity"`
+	Held     int64  `json:"held"`
+	Reserved int64  `json:"reserved"`
+}
+
+// Problem is an error answer, application/problem+json. Act on Code.
+type Problem struct {
+	Type      string     `json:"type"`
+	Title     string     `json:"title"`
+	Status    int        `json:"status"`
+	Code      string     `json:"code"`
+	RequestID string     `json:"request_id"`
+	Detail    string     `json:"detail,omitzero"`
+	Conflicts []Conflict `json:"conflicts,omitzero"`
+	Errors    []Fault    `json:"errors,omitzero"`
+	// RetryAfter is the Retry-After header in seconds, filled in by the client.
+	RetryAfter int64 `json:"-"`
+}
+
+// Error makes a Problem an error.
+func (p *Problem) Error() string {
+	b, err := json.Marshal(p)
+	if err != nil {
+		return p.Code
+	}
+	return string(b)
+}
+
+// Conflict says of one unit why it could not be had: held, sold, not_on_sale, sold_out, no_block.
+type Conflict struct {
+	Seat      string `json:"seat,omitzero"`
+	Area      string `json:"area,omitzero"`
+	Label     string `json:"label,omitzero"`
+	Reason    string `json:"reason"`
+	Requested *int64 `json:"requested,omitzero"`
+	Free      *int64 `json:"free,omitzero"`
+}
+
+// Fault is one thing wrong in a body; Field is a JSON Pointer.
+type Fault struct {
+	Field  string `json:"field"`
+	Code   string `json:"code"`
+	Detail string `json:"detail,omitzero"`
+}

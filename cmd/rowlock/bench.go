@@ -1,0 +1,8 @@
+package main
+
+type benchCommand struct {
+	targetSettings `embed:""`
+	List           bool
+}
+
+func (c *benchCommand) Run() error { return nil }

@@ -1,0 +1,124 @@
+// Command rowlock is the one binary of Rowlock: it serves, demonstrates, races, measures, audits and
+// looks after a database, a file a verb. It is also where everything is wired: stores are opened by
+// their URL here and nowhere else.
+//
+// Exit codes: 0 for success, 1 for a failure or a broken promise, 2 for a setting or an argument
+// that cannot be used. Every error is one line on standard error that names the setting.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	_ "time/tzdata" // events name IANA zones, and a small machine may have no zone files
+
+	"github.com/alecthomas/kong"
+)
+
+// The exit codes of the command.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitSetting = 2
+)
+
+// command is the whole command line. Settings that may come from the environment or the file of
+// --config name their variable; the file's key is the same word in lower case without the prefix.
+type command struct {
+	Config string `help:"TOML file with settings. Flags win over the environment, and that over the file." env:"ROWLOCK_CONFIG" placeholder:"FILE"`
+
+	Serve      serveCommand      `cmd:"" help:"Serve the API and the pages."`
+	Demo       demoCommand       `cmd:"" help:"Serve a synthetic theatre that is on sale, made once."`
+	Race       raceCommand       `cmd:"" help:"Run every race against a server and prove the promises."`
+	Bench      benchCommand      `cmd:"" help:"Run bounded load scenarios and measure them."`
+	Audit      auditCommand      `cmd:"" help:"Prove the promises on a database, also of a running server."`
+	Migrate    migrateCommand    `cmd:"" help:"Create a database or bring it to this version."`
+	Key        keyCommand        `cmd:"" help:"Create, list and revoke API keys."`
+	Backup     backupCommand     `cmd:"" help:"Copy a database to a new file, also of a running server."`
+	Version    versionCommand    `cmd:"" help:"Print the version."`
+	Completion completionCommand `cmd:"" help:"Print a completion script for a shell."`
+}
+
+// streams are where a verb writes: results to out, everything about them to err.
+type streams struct{ out, err io.Writer }
+
+// settingError is an argument or setting that cannot be used. It ends the command with exitSetting.
+type settingError struct{ err error }
+
+func (e *settingError) Error() string { return e.err.Error() }
+func (e *settingError) Unwrap() error { return e.err }
+
+// badSetting makes a settingError that begins with the setting's name.
+func badSetting(setting, format string, args ...any) error {
+	return &settingError{fmt.Errorf(setting+": "+format, args...)}
+}
+
+// earlyExit carries kong's wish to end the process (after --help) up to run, which returns it.
+type earlyExit int
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal asks politely; with the handler gone, the second ends the process.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], streams{out: os.Stdout, err: os.Stderr}))
+}
+
+// run executes one command line and returns the exit code.
+func run(ctx context.Context, args []string, s streams) (code int) {
+	defer func() {
+		switch early := recover().(type) {
+		case nil:
+		case earlyExit:
+			code = int(early)
+		default:
+			panic(early)
+		}
+	}()
+	err := execute(ctx, args, s)
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintln(s.err, "rowlock: "+oneLine(err))
+	if _, bad := errors.AsType[*settingError](err); bad {
+		return exitSetting
+	}
+	return exitFailure
+}
+
+func execute(ctx context.Context, args []string, s streams) error {
+	options := []kong.Option{
+		kong.Name("rowlock"),
+		kong.Description("Rowlock sells every seat exactly once."),
+		kong.Writers(s.out, s.err),
+		kong.Exit(func(code int) { panic(earlyExit(code)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(s),
+	}
+	if path := configPath(args); path != "" {
+		file, err := readSettingsFile(path)
+		if err != nil {
+			return err
+		}
+		options = append(options, kong.Resolvers(file))
+	}
+	parser, err := kong.New(new(command), options...)
+	if err != nil {
+		return fmt.Errorf("command line: %w", err)
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return &settingError{err}
+	}
+	return parsed.Run()
+}
+
+// oneLine flattens an error to the one line that is promised.
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}

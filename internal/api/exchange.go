@@ -1,0 +1,248 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/rowlock/rowlock/internal/inventory"
+	"github.com/rowlock/rowlock/internal/office"
+)
+
+const (
+	requestIDCharactersMax = 64
+	pooledBytesMax         = 128 << 10 // a larger buffer is left to the collector
+)
+
+// exchange is one request and its answer, for the handler that has it. It is the handler's
+// http.ResponseWriter and knows who asks. Not safe for concurrent use.
+type exchange struct {
+	http.ResponseWriter
+	server *Server
+	route  *route
+	id     string // Request-Id
+	caller inventory.Caller
+	role   office.Role // empty: no key
+	holder inventory.HoldKey
+	body   []byte // valid until the handler returns
+	buffer *bytes.Buffer
+	large  bool // the body took one of the places for large ones
+
+	status int // 0: nothing was answered yet
+	code   inventory.RefusalCode
+	err    error
+}
+
+// buffers are for bodies in both directions.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func putBuffer(b *bytes.Buffer) {
+	if b.Cap() <= pooledBytesMax {
+		b.Reset()
+		buffers.Put(b)
+	}
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (x *exchange) WriteHeader(status int) {
+	if x.status == 0 && status >= http.StatusOK {
+		x.status = status
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (x *exchange) Write(p []byte) (int, error) {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	return x.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// serve makes the handler of a route.
+func (s *Server) serve(rt *route) http.Handler {
+	series := s.metrics.series(rt)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := &exchange{ResponseWriter: w, server: s, route: rt, id: requestID(r)}
+		start := time.Now()
+		defer func() {
+			if p := recover(); p != nil {
+				x.panicked(r, p)
+			}
+			x.finish(r, series, time.Since(start))
+		}()
+		if err := x.run(r); err != nil {
+			x.fail(r, err)
+		}
+	})
+}
+
+// run does what every request needs before and around its handler, cheapest refusals first.
+func (x *exchange) run(r *http.Request) error {
+	s, rt := x.server, x.route
+	header := x.Header()
+	header.Set("Request-Id", x.id)
+	if rt.Pattern != "/" {
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Cache-Control", "no-store")
+	}
+	s.origins.expose(x, r)
+	if rt.Access == AccessNone {
+		return rt.handle(s, x, r)
+	}
+	if s.inFlight.Add(1) > s.inFlightMax {
+		s.inFlight.Add(-1)
+		return refuse(inventory.Overloaded)
+	}
+	defer s.inFlight.Add(-1)
+	if rt.Method != http.MethodGet && !s.addresses.allow(x, r) {
+		return refuse(codeRateLimited)
+	}
+	if err := x.authorize(r); err != nil {
+		return err
+	}
+	if rt.body != bodyNone {
+		if err := x.readBody(r); err != nil {
+			return err
+		}
+	}
+	return rt.handle(s, x, r)
+}
+
+// panicked makes a bug in one handler an answer of 500 and a line in the log.
+func (x *exchange) panicked(r *http.Request, p any) {
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p) // net/http's own way to drop a connection
+	}
+	x.fail(r, &panicError{value: p, stack: debug.Stack()})
+	x.code = codeInternal
+}
+
+// panicError carries a panic to the log.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
+
+// finish gives buffers back, counts, and writes the request's one line in the log.
+func (x *exchange) finish(r *http.Request, series *series, took time.Duration) {
+	if x.buffer != nil {
+		x.body = nil
+		putBuffer(x.buffer)
+	}
+	if x.large {
+		<-x.server.mapUploads
+	}
+	if x.status == 0 {
+		x.status = http.StatusOK // the handler wrote nothing, and net/http answers that
+	}
+	series.observe(x.status, took)
+	if x.code != "" {
+		x.server.metrics.refused(x.code)
+	}
+	level := slog.LevelInfo
+	switch {
+	case x.code == codeInternal:
+		level = slog.LevelError
+	case x.status >= http.StatusInternalServerError:
+		level = slog.LevelWarn
+	case x.route.hot && x.status < http.StatusBadRequest:
+		level = slog.LevelDebug
+	}
+	// The line is written when the client may be gone, so it does not hang on the request's context.
+	ctx := context.WithoutCancel(r.Context())
+	if !x.server.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 6)
+	attrs = append(attrs,
+		slog.String("request_id", x.id),
+		slog.String("route", x.route.label()),
+		slog.Int("status", x.status),
+		slog.Duration("duration", took))
+	if x.code != "" {
+		attrs = append(attrs, slog.String("code", string(x.code)))
+	}
+	// A plain refusal says all with its code; only what is behind a fault of ours is worth keeping.
+	if level >= slog.LevelWarn && x.err != nil {
+		if _, plain := x.err.(*inventory.Refusal); !plain {
+			attrs = append(attrs, slog.String("error", x.err.Error()))
+		}
+	}
+	x.server.log.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// label names a route in logs and metrics: a bounded set, whatever is asked for.
+func (rt *route) label() string {
+	if rt.Method == "" {
+		return rt.Pattern
+	}
+	return rt.Method + " " + rt.Pattern
+}
+
+// reply sends v as JSON.
+func (x *exchange) reply(status int, v any) error {
+	x.Header().Set("Content-Type", "application/json")
+	x.writeJSON(status, v)
+	return nil
+}
+
+// writeJSON renders before it writes, so that a value that cannot be rendered is still a 500. An
+// error of writing means that the client is gone, which changes nothing.
+func (x *exchange) writeJSON(status int, v any) {
+	b := buffers.Get().(*bytes.Buffer)
+	defer putBuffer(b)
+	if err := render(b, v); err != nil {
+		x.err, x.code = err, codeInternal
+		b.Reset()
+		status = http.StatusInternalServerError
+		x.Header().Set("Content-Type", "application/problem+json")
+		fmt.Fprintf(b, `{"type":%q,"title":"Internal error","status":500,"code":%q,"request_id":%q}`,
+			problemType(codeInternal), codeInternal, x.id)
+	}
+	x.writeBytes(status, b.Bytes())
+}
+
+// writeBytes sends an answer of known length.
+func (x *exchange) writeBytes(status int, data []byte) {
+	x.WriteHeader(status)
+	x.Write(data)
+}
+
+// render writes v as JSON that is the same for the same value.
+func render(b *bytes.Buffer, v any) error {
+	if err := json.MarshalWrite(b, v, json.Deterministic(true)); err != nil {
+		return fmt.Errorf("api: render: %w", err)
+	}
+	return nil
+}
+
+// requestID takes the client's id for a request if it is harmless, and makes one otherwise.
+func requestID(r *http.Request) string {
+	id := r.Header.Get("Request-Id")
+	if id == "" || len(id) > requestIDCharactersMax {
+		return rand.Text()
+	}
+	for i := range len(id) {
+		c := id[i]
+		alphanumeric := c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+		if !alphanumeric && c != '.' && c != '_' && c != '-' {
+			return rand.Text()
+		}
+	}
+	return id
+}

@@ -1,0 +1,5 @@
+package api
+
+import "regexp"
+
+var expiresIn = regexp.MustCompile(`"expires_in":\d+`)

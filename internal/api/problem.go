@@ -1,0 +1,148 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/rowlock/rowlock/client"
+	"github.com/rowlock/rowlock/internal/inventory"
+	"github.com/rowlock/rowlock/internal/office"
+)
+
+// Codes that only HTTP knows. The others are the inventory's.
+const (
+	codeUnauthorized         inventory.RefusalCode = "UNAUTHORIZED"
+	codeMethodNotAllowed     inventory.RefusalCode = "METHOD_NOT_ALLOWED"
+	codeBodyTooLarge         inventory.RefusalCode = "BODY_TOO_LARGE"
+	codeUnsupportedMediaType inventory.RefusalCode = "UNSUPPORTED_MEDIA_TYPE"
+	codeRateLimited          inventory.RefusalCode = "RATE_LIMITED"
+	codeInternal             inventory.RefusalCode = "INTERNAL"
+)
+
+// statusClientGone is what the log and the metrics call a request whose client did not wait. It is never sent.
+const statusClientGone = 499
+
+// answer is how a code looks to a client.
+type answer struct {
+	status     int
+	title      string
+	retryAfter int // seconds; 0: the header is not sent
+}
+
+// answers is the one table from code to status.
+func answers() map[inventory.RefusalCode]answer {
+	return map[inventory.RefusalCode]answer{
+		inventory.Malformed:             {400, "Malformed", 0},
+		codeUnauthorized:                {401, "Unauthorized", 0},
+		inventory.Forbidden:             {403, "Forbidden", 0},
+		inventory.NotFound:              {404, "Not found", 0},
+		codeMethodNotAllowed:            {405, "Method not allowed", 0},
+		inventory.AllocationUnavailable: {409, "Not available", 0},
+		inventory.EventNotOnSale:        {409, "Event not on sale", 0},
+		inventory.HoldSold:              {409, "Hold already sold", 0},
+		inventory.HoldLifetimeReached:   {409, "Hold lifetime reached", 0},
+		inventory.BuyerLimitExceeded:    {409, "Buyer limit exceeded", 0},
+		inventory.StateConflict:         {409, "Event state conflict", 0},
+		inventory.ReferenceTaken:        {409, "Reference taken", 0},
+		inventory.HoldExpired:           {410, "Hold expired", 0},
+		codeBodyTooLarge:                {413, "Body too large", 0},
+		codeUnsupportedMediaType:        {415, "Unsupported media type", 0},
+		inventory.Invalid:               {422, "Invalid", 0},
+		inventory.HoldLimitExceeded:     {422, "Hold limit exceeded", 0},
+		inventory.KeyReused:             {422, "Idempotency key reused", 0},
+		codeRateLimited:                 {429, "Too many requests", 1},
+		codeInternal:                    {500, "Internal error", 0},
+		inventory.Overloaded:            {503, "Overloaded", 1},
+		inventory.Unavailable:           {503, "Unavailable", 2},
+		inventory.Contended:             {503, "Contended", 1},
+	}
+}
+
+// problemTable is answers, made once; nobody writes to it.
+var problemTable = answers()
+
+// refuse is a refusal of HTTP's own.
+func refuse(code inventory.RefusalCode) error { return &inventory.Refusal{Code: code} }
+
+// invalid is a refusal of one fault.
+func invalid(field, code, detail string) error {
+	return &inventory.Refusal{Code: inventory.Invalid, Faults: []inventory.Fault{{Field: field, Code: code, Detail: detail}}}
+}
+
+// refusalOf finds what an error says to a client. Whatever is not a refusal says nothing but that
+// something went wrong.
+func refusalOf(err error) *inventory.Refusal {
+	if r, ok := errors.AsType[*inventory.Refusal](err); ok {
+		if _, known := problemTable[r.Code]; known {
+			return r
+		}
+		return &inventory.Refusal{Code: codeInternal}
+	}
+	code := codeInternal
+	switch {
+	case errors.Is(err, office.ErrUnknownKey):
+		code = codeUnauthorized
+	case errors.Is(err, inventory.ErrNotFound):
+		code = inventory.NotFound
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		code = inventory.Unavailable
+	}
+	return &inventory.Refusal{Code: code}
+}
+
+// fail answers an error, or nothing when nobody is there to read it or an answer has begun already.
+func (x *exchange) fail(r *http.Request, err error) {
+	x.err = err
+	refusal := refusalOf(err)
+	x.code = refusal.Code
+	if x.status != 0 {
+		return
+	}
+	if r.Context().Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		x.status, x.code = statusClientGone, ""
+		return
+	}
+	a := problemTable[refusal.Code]
+	header := x.Header()
+	header.Set("Content-Type", "application/problem+json")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	if a.retryAfter > 0 && header.Get("Retry-After") == "" {
+		header.Set("Retry-After", strconv.Itoa(a.retryAfter))
+	}
+	if a.status == http.StatusUnauthorized {
+		header.Set("WWW-Authenticate", "Bearer")
+	}
+	x.writeJSON(a.status, problemOf(refusal, a, x.id))
+}
+
+func problemOf(r *inventory.Refusal, a answer, id string) *client.Problem {
+	p := &client.Problem{
+		Type: problemType(r.Code), Title: a.title, Status: a.status, Code: string(r.Code),
+		RequestID: id, Detail: r.Detail,
+	}
+	for _, c := range r.Conflicts {
+		p.Conflicts = append(p.Conflicts, conflictOf(c))
+	}
+	for _, f := range r.Faults {
+		p.Errors = append(p.Errors, client.Fault{Field: f.Field, Code: f.Code, Detail: f.Detail})
+	}
+	return p
+}
+
+func conflictOf(c inventory.Conflict) client.Conflict {
+	out := client.Conflict{Seat: c.Seat, Area: c.Area, Label: c.Label, Reason: string(c.Reason)}
+	if c.Area != "" {
+		requested, free := c.Requested, c.Free
+		out.Requested, out.Free = &requested, &free
+	}
+	return out
+}
+
+// problemType is the address of a code's page.
+func problemType(code inventory.RefusalCode) string {
+	return "/problems/" + strings.ReplaceAll(strings.ToLower(string(code)), "_", "-")
+}

@@ -1,0 +1,174 @@
+package inventory
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rowlock/rowlock/internal/seatmap"
+)
+
+// commandUnitsMax bounds one request, whatever an event allows.
+const commandUnitsMax = 100
+
+// Basket names seats and areas by their keys. Types chooses a ticket type for some seats.
+type Basket struct {
+	Seats []string
+	Types map[string]string
+	Areas []AreaWant
+}
+
+// AreaWant is some units of an area; an empty Type is the area's default.
+type AreaWant struct {
+	Area     string
+	Quantity int64
+	Type     string
+}
+
+func (b *Basket) empty() bool { return len(b.Seats) == 0 && len(b.Areas) == 0 }
+
+// basketReader turns keys into units, and remembers where in the body each unit stood, for the
+// faults that only the judge can see.
+type basketReader struct {
+	event  *Event
+	plan   *seatmap.Plan
+	faults faultList
+	fields map[Unit]string // the pointer of each unit
+	types  map[Unit]string // the pointer of its ticket type
+	used   map[string]bool // keys of Types that named a seat of the basket
+}
+
+func newBasketReader(e *Event, p *seatmap.Plan) *basketReader {
+	return &basketReader{event: e, plan: p, fields: make(map[Unit]string), types: make(map[Unit]string), used: make(map[string]bool)}
+}
+
+// read returns what a basket wants. at is where the basket stands in the body; types are pointed to
+// from the body's root.
+func (r *basketReader) read(at string, b *Basket) []Want {
+	wants := make([]Want, 0, len(b.Seats)+len(b.Areas))
+	seen := make(map[Unit]bool, len(b.Seats))
+	for i, key := range b.Seats {
+		field := fmt.Sprintf("%s/seats/%d", at, i)
+		n, ok := r.plan.SeatIndex(key)
+		switch u := Unit(n); {
+		case !ok:
+			r.faults.add(field, faultUnknown, "The map has no such seat.")
+		case seen[u]:
+			r.faults.add(field, faultDuplicate, "The seat is named twice.")
+		default:
+			seen[u] = true
+			r.fields[u] = field
+			wants = append(wants, Want{Unit: u, Type: r.typeOfSeat(key, u, b.Types), Quantity: 1})
+		}
+	}
+	return r.readAreas(at, b.Areas, wants)
+}
+
+func (r *basketReader) typeOfSeat(key string, u Unit, types map[string]string) int {
+	id, ok := types[key]
+	if !ok {
+		return -1
+	}
+	r.used[key] = true
+	r.types[u] = "/ticket_types/" + pointerToken(key)
+	return r.typeIndex(r.types[u], id)
+}
+
+func (r *basketReader) typeIndex(field, id string) int {
+	t, ok := r.event.Terms.TypeIndex(id)
+	if !ok {
+		r.faults.add(field, faultUnknown, "The event has no such ticket type.")
+		return -1
+	}
+	return t
+}
+
+func (r *basketReader) readAreas(at string, areas []AreaWant, wants []Want) []Want {
+	seen := make(map[AreaWant]bool, len(areas))
+	for i, a := range areas {
+		field := fmt.Sprintf("%s/areas/%d", at, i)
+		n, ok := r.plan.AreaIndex(a.Area)
+		if !ok {
+			r.faults.add(field+"/area", faultUnknown, "The map has no such area.")
+		}
+		if a.Quantity < 1 || a.Quantity > commandUnitsMax {
+			r.faults.addf(field+"/quantity", faultOutOfRange, "A quantity is 1 to %d.", commandUnitsMax)
+			ok = false
+		}
+		key := AreaWant{Area: a.Area, Type: a.Type}
+		if seen[key] {
+			r.faults.add(field, faultDuplicate, "The area is named twice with one ticket type.")
+		}
+		seen[key] = true
+		t := -1
+		if a.Type != "" {
+			t = r.typeIndex(field+"/ticket_type", a.Type)
+		}
+		if !ok {
+			continue
+		}
+		u := Unit(len(r.plan.Seats) + n)
+		r.fields[u] = field
+		r.types[u] = field + "/ticket_type"
+		wants = append(wants, Want{Unit: u, Type: t, Quantity: a.Quantity})
+	}
+	return wants
+}
+
+// unusedTypes faults ticket types for seats that are not in the basket.
+func (r *basketReader) unusedTypes(types map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(types)) {
+		if !r.used[key] {
+			r.faults.add("/ticket_types/"+pointerToken(key), faultUnknown, "The basket has no such seat.")
+		}
+	}
+}
+
+// quantity refuses a basket that no event could sell in one request.
+func (r *basketReader) quantity(wants []Want) {
+	var n int64
+	for _, w := range wants {
+		n += w.Quantity
+	}
+	if n > commandUnitsMax {
+		r.faults.addf("", faultTooMany, "One request has at most %d units.", commandUnitsMax)
+	}
+}
+
+// place gives faults of the judge, which knows units only, their pointers, and conflicts their keys.
+func (r *basketReader) place(refusal *Refusal) *Refusal {
+	out := *refusal
+	out.Faults = slices.Clone(refusal.Faults)
+	for i := range out.Faults {
+		f := &out.Faults[i]
+		if f.Field != "" || f.Unit < 0 {
+			continue
+		}
+		f.Field = r.fields[f.Unit]
+		if t, ok := r.types[f.Unit]; ok && (f.Code == faultNotOffered || f.Field == "") {
+			f.Field = t
+		}
+	}
+	out.Conflicts = slices.Clone(refusal.Conflicts)
+	for i := range out.Conflicts {
+		r.name(&out.Conflicts[i])
+	}
+	return &out
+}
+
+func (r *basketReader) name(c *Conflict) {
+	switch n := int(c.Unit); {
+	case n < 0:
+	case n < len(r.plan.Seats):
+		c.Seat, c.Label = r.plan.Seats[n].Key, r.plan.Seats[n].Label
+	case n-len(r.plan.Seats) < len(r.plan.Areas):
+		a := r.plan.Areas[n-len(r.plan.Seats)]
+		c.Area, c.Label = a.Key, a.Name
+	}
+}
+
+// pointerToken escapes a key for a JSON Pointer.
+func pointerToken(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}

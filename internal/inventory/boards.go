@@ -1,0 +1,238 @@
+package inventory
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/rowlock/rowlock/internal/seatmap"
+)
+
+// The states of a seat on a board, two bits each.
+const (
+	seatFree = iota
+	seatHeld
+	seatSold
+	seatNone // no allocation
+)
+
+// String is the position as the API writes it: epoch, dash, version.
+func (p Position) String() string { return p.Epoch + "-" + strconv.FormatInt(p.Version, 10) }
+
+// ParsePosition reads what String wrote.
+func ParsePosition(s string) (p Position, ok bool) {
+	epoch, version, ok := strings.Cut(s, "-")
+	if !ok || epoch == "" || len(epoch) > 32 {
+		return p, false
+	}
+	v, err := strconv.ParseInt(version, 10, 64)
+	return Position{Epoch: epoch, Version: v}, err == nil && v >= 0
+}
+
+// BoardView is the board of an event, ready to be sent: the same bytes for everybody. It is shared
+// and must not be changed.
+type BoardView struct {
+	Position string
+	State    State
+	Seats    []byte // two bits a seat, low bits first
+	Areas    map[string]AreaState
+}
+
+// AreaState counts an area.
+type AreaState struct{ Capacity, Held, Reserved int64 }
+
+// ChangesView is what happened after a position.
+type ChangesView struct {
+	Position string
+	State    State
+	Resync   bool
+	Offer    int64
+	Seats    [][2]int // [seat index, state]
+	Areas    map[string]AreaState
+}
+
+// OfferView is what may be bought with a code.
+type OfferView struct {
+	Version int64
+	Seats   []OfferRun
+	Areas   map[string][]string
+}
+
+// OfferRun is a run of seats sold as the same types.
+type OfferRun struct {
+	From, Count int
+	Types       []string
+}
+
+// liveBoard is an event's board kept current by the changes since it was read. What it shows was
+// true at its position; what has lapsed but is not swept yet still shows as held.
+type liveBoard struct {
+	mu    sync.Mutex
+	board *Board     // replaced, never changed
+	view  *BoardView // of board
+}
+
+// live returns an event's board as it stands now. The board is shared and must not be changed.
+func (s *Service) live(ctx context.Context, event string, plan *seatmap.Plan) (*Board, *BoardView, error) {
+	lb := s.boards.get(event, func() *liveBoard { return new(liveBoard) })
+	lb.mu.Lock()
+	defer lb.mu.Unlock()
+	if lb.board != nil {
+		ch, err := s.store.Changes(ctx, event, lb.board.Position)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !ch.Resync {
+			lb.follow(ch, plan)
+			return lb.board, lb.view, nil
+		}
+	}
+	b, err := s.store.Board(ctx, event)
+	if err != nil {
+		return nil, nil, err
+	}
+	lb.board, lb.view = b, viewBoard(b, plan)
+	return lb.board, lb.view, nil
+}
+
+// follow moves the board to a later position.
+func (lb *liveBoard) follow(ch *Changes, plan *seatmap.Plan) {
+	if ch.Position == lb.board.Position && ch.Revision == lb.board.Revision && ch.State == lb.board.State {
+		return
+	}
+	next := *lb.board
+	next.Position, next.Revision, next.State = ch.Position, ch.Revision, ch.State
+	if len(ch.Units) > 0 {
+		next.Units = slices.Clone(lb.board.Units)
+		for u, state := range ch.Units {
+			next.Units[u] = state
+		}
+	}
+	lb.board, lb.view = &next, viewBoard(&next, plan)
+}
+
+func viewBoard(b *Board, plan *seatmap.Plan) *BoardView {
+	v := &BoardView{
+		Position: b.Position.String(), State: b.State,
+		Seats: make([]byte, (len(plan.Seats)+3)/4), Areas: make(map[string]AreaState, len(plan.Areas)),
+	}
+	for i := range plan.Seats {
+		v.Seats[i/4] |= byte(seatState(b.at(i)) << (2 * (i % 4)))
+	}
+	for i, a := range plan.Areas {
+		if st := b.at(len(plan.Seats) + i); st.Capacity > 0 {
+			v.Areas[a.Key] = AreaState{st.Capacity, st.Held, st.Reserved}
+		}
+	}
+	return v
+}
+
+func (b *Board) at(unit int) UnitState {
+	if unit < len(b.Units) {
+		return b.Units[unit]
+	}
+	return UnitState{}
+}
+
+func seatState(st UnitState) int {
+	switch {
+	case st.Capacity == 0:
+		return seatNone
+	case st.Reserved > 0:
+		return seatSold
+	case st.Held > 0:
+		return seatHeld
+	}
+	return seatFree
+}
+
+// Board shows every unit's state. Draft events are NotFound for all but their organizer.
+func (s *Service) Board(ctx context.Context, c Caller, event string) (*BoardView, error) {
+	_, plan, err := s.visiblePlan(ctx, c, event)
+	if err != nil {
+		return nil, err
+	}
+	_, v, err := s.live(ctx, event, plan)
+	return v, err
+}
+
+// Changes shows what happened after a position ("k3-1042"); an unreadable one is Invalid.
+func (s *Service) Changes(ctx context.Context, c Caller, event, after string) (*ChangesView, error) {
+	_, plan, err := s.visiblePlan(ctx, c, event)
+	if err != nil {
+		return nil, err
+	}
+	p, ok := ParsePosition(after)
+	if !ok {
+		return nil, invalid("", faultInvalid, "after is the position of a board or of earlier changes.")
+	}
+	ch, err := s.store.Changes(ctx, event, p)
+	if err != nil {
+		return nil, err
+	}
+	v := &ChangesView{Position: ch.Position.String(), State: ch.State, Resync: ch.Resync, Offer: ch.Revision, Areas: make(map[string]AreaState)}
+	for u, st := range ch.Units {
+		if n := int(u); n < len(plan.Seats) {
+			v.Seats = append(v.Seats, [2]int{n, seatState(st)})
+		} else if n -= len(plan.Seats); n < len(plan.Areas) {
+			v.Areas[plan.Areas[n].Key] = AreaState{st.Capacity, st.Held, st.Reserved}
+		}
+	}
+	slices.SortFunc(v.Seats, func(a, b [2]int) int { return a[0] - b[0] })
+	return v, nil
+}
+
+// Offer shows what may be bought with an access code (empty: without).
+func (s *Service) Offer(ctx context.Context, c Caller, event, code string) (*OfferView, error) {
+	e, plan, err := s.visiblePlan(ctx, c, event)
+	if err != nil {
+		return nil, err
+	}
+	b, _, err := s.live(ctx, event, plan)
+	if err != nil {
+		return nil, err
+	}
+	if e, err = s.atLeast(ctx, e, b.Revision); err != nil {
+		return nil, err
+	}
+	return offerOf(b, plan, &e.Terms, codeOf(event, code)), nil
+}
+
+func offerOf(b *Board, plan *seatmap.Plan, t *Terms, code *Code) *OfferView {
+	v := &OfferView{Version: b.Revision, Seats: []OfferRun{}, Areas: make(map[string][]string)}
+	open := make([][]string, len(t.Classes)) // the ticket types of each class that this code opens
+	for i, c := range t.Classes {
+		if t.Opens(c.Channel, code) {
+			open[i] = t.typeIDs(c.Types)
+		}
+	}
+	last := -1 // the class of the run being built
+	for i := range plan.Seats {
+		st := b.at(i)
+		switch {
+		case st.Capacity == 0 || open[st.Class] == nil:
+			last = -1
+		case st.Class == last:
+			v.Seats[len(v.Seats)-1].Count++
+		default:
+			last = st.Class
+			v.Seats = append(v.Seats, OfferRun{From: i, Count: 1, Types: open[st.Class]})
+		}
+	}
+	for i, a := range plan.Areas {
+		if st := b.at(len(plan.Seats) + i); st.Capacity > 0 && open[st.Class] != nil {
+			v.Areas[a.Key] = open[st.Class]
+		}
+	}
+	return v
+}
+
+func (t *Terms) typeIDs(types []int) []string {
+	ids := make([]string, len(types))
+	for i, n := range types {
+		ids[i] = t.Types[n].ID
+	}
+	return ids
+}

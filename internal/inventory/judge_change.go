@@ -1,0 +1,146 @@
+package inventory
+
+import "slices"
+
+// change judges additions and removals together, net per allocation, against what is free plus what
+// the hold already has. A change that fails leaves the hold and its deadline as they were.
+func (b *bench) change(c *Command) Outcome {
+	hc, ok := b.alive(c.Key)
+	if !ok {
+		return Outcome{Refusal: b.dead(c.Key)}
+	}
+	lines, r := subtract(hc.is.Lines, c.Remove)
+	var added []Line
+	if r == nil {
+		added, r = b.additions(hc.is.Lines, c)
+	}
+	if r != nil {
+		return Outcome{Refusal: r}
+	}
+	lines = merge(lines, added)
+	if len(lines) == 0 {
+		return Outcome{Refusal: invalid("/remove", "EMPTY", "a hold cannot be emptied; release it")}
+	}
+	if lines, r = b.retype(lines, c.Retype); r != nil {
+		return Outcome{Refusal: r}
+	}
+	if len(added) > 0 {
+		if r = b.mayAdd(hc.is.Lines, lines, c.ByKey); r != nil {
+			return Outcome{Refusal: r}
+		}
+	}
+	if slices.Equal(lines, hc.is.Lines) {
+		return Outcome{Hold: hc.is}
+	}
+	more, fewer := net(hc.is.Lines, lines)
+	if r = b.fits(more); r != nil {
+		return Outcome{Refusal: r}
+	}
+	h := *hc.is
+	h.Lines = lines
+	if len(added) > 0 {
+		h.Deadline = b.restarted(&h)
+	}
+	hc.is = &h
+	for _, n := range fewer {
+		b.unit(n.unit).Held -= n.quantity
+	}
+	b.take(more)
+	b.write(LogEntry{Kind: LogChanged, By: c.By, Key: c.Key, Units: append(deltas(more, 1), deltas(fewer, -1)...)})
+	return Outcome{Hold: &h}
+}
+
+// mayAdd holds a change that adds to the rules of a claim: the event is on sale, the hold not too large.
+func (b *bench) mayAdd(before, after []Line, byKey bool) *Refusal {
+	if !b.terms.OnSaleAt(b.now) {
+		return refuse(EventNotOnSale)
+	}
+	if n := sumLines(after); n > sumLines(before) {
+		return b.limit(n, byKey)
+	}
+	return nil
+}
+
+// additions prices what is added. A seat the hold already has is left out: adding it does nothing.
+func (b *bench) additions(have []Line, c *Command) ([]Line, *Refusal) {
+	wants := slices.DeleteFunc(slices.Clone(c.Add), func(w Want) bool {
+		return b.unit(w.Unit).Seat && quantityOf(have, w.Unit) > 0
+	})
+	return b.price(wants, c.Code)
+}
+
+// subtract takes wants from lines, the latest first. What is not there is refused.
+func subtract(lines []Line, remove []Want) ([]Line, *Refusal) {
+	rest := slices.Clone(lines)
+	var faults []Fault
+	for _, w := range remove {
+		left := w.Quantity
+		for i := len(rest) - 1; i >= 0 && left > 0; i-- {
+			l := &rest[i]
+			if l.Unit != w.Unit || (w.Type >= 0 && l.Type != w.Type) {
+				continue
+			}
+			n := min(left, l.Quantity)
+			l.Quantity -= n
+			left -= n
+		}
+		if left > 0 {
+			faults = append(faults, Fault{Unit: w.Unit, Code: faultNotHeld, Detail: "the hold does not have this"})
+		}
+	}
+	if faults != nil {
+		return nil, &Refusal{Code: Invalid, Faults: faults}
+	}
+	return slices.DeleteFunc(rest, func(l Line) bool { return l.Quantity == 0 }), nil
+}
+
+// merge appends lines, adding quantities up where unit, type and price agree.
+func merge(lines, added []Line) []Line {
+	for _, a := range added {
+		i := slices.IndexFunc(lines, func(l Line) bool { return l.Unit == a.Unit && l.Type == a.Type && l.Price == a.Price })
+		if i >= 0 {
+			lines[i].Quantity += a.Quantity
+		} else {
+			lines = append(lines, a)
+		}
+	}
+	return lines
+}
+
+// retype sells seats of the hold as other ticket types, at today's price of the new type.
+func (b *bench) retype(lines []Line, wants []Want) ([]Line, *Refusal) {
+	var faults []Fault
+	for _, w := range wants {
+		i := slices.IndexFunc(lines, func(l Line) bool { return l.Unit == w.Unit })
+		uc := b.unit(w.Unit)
+		switch {
+		case i < 0:
+			faults = append(faults, Fault{Unit: w.Unit, Code: faultNotHeld, Detail: "the hold does not have this seat"})
+		case lines[i].Type == w.Type:
+		case !uc.exists || !slices.Contains(b.terms.Classes[uc.Class].Types, w.Type):
+			faults = append(faults, Fault{Unit: w.Unit, Code: faultNotOffered, Detail: "not sold as this ticket type"})
+		default:
+			lines[i].Type, lines[i].Price = w.Type, b.terms.Types[w.Type].Price
+		}
+	}
+	if faults != nil {
+		return nil, &Refusal{Code: Invalid, Faults: faults}
+	}
+	return lines, nil
+}
+
+// net compares two states of a hold by allocation.
+func net(before, after []Line) (more, fewer []unitQuantity) {
+	was, is := perUnit(before), perUnit(after)
+	for _, n := range is {
+		if d := n.quantity - quantityOf(before, n.unit); d > 0 {
+			more = append(more, unitQuantity{n.unit, d})
+		}
+	}
+	for _, n := range was {
+		if d := n.quantity - quantityOf(after, n.unit); d > 0 {
+			fewer = append(fewer, unitQuantity{n.unit, d})
+		}
+	}
+	return more, fewer
+}

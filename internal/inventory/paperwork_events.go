@@ -1,0 +1,604 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/rowlock/rowlock/internal/seatmap"
+)
+
+// staleTriesMax bounds how often a change of an event is decided again because the event changed meanwhile.
+const staleTriesMax = 5
+
+// Event shows one event. NotFound for a draft of another organizer, and with a key for any event of another.
+func (s *Service) Event(ctx context.Context, c Caller, id string) (*EventView, error) {
+	e, err := s.visible(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	return viewFor(c, e), nil
+}
+
+// viewFor is an event as its caller may see it.
+func viewFor(c Caller, e *Event) *EventView {
+	return &EventView{Event: e, Owner: c.Organizer != "" && c.Organizer == e.Organizer}
+}
+
+// Events lists the caller's events, or for the public those published. It returns the cursor of the
+// next page, empty on the last one.
+func (s *Service) Events(ctx context.Context, c Caller, p Page) ([]*EventView, string, error) {
+	events, next, err := page(p, func(p Page) ([]*Event, error) { return s.catalogue.Events(ctx, c.Organizer, p) },
+		func(e *Event) string { return e.ID })
+	if err != nil {
+		return nil, "", paperError("list events", err)
+	}
+	views := make([]*EventView, len(events))
+	for i, e := range events {
+		views[i] = viewFor(c, e)
+	}
+	return views, next, nil
+}
+
+// page reads one item more than was asked for, to know whether another page follows.
+func page[T any](p Page, read func(Page) ([]T, error), id func(T) string) (items []T, next string, err error) {
+	limit := p.Limit
+	p.Limit++
+	if items, err = read(p); err != nil || len(items) <= limit {
+		return items, "", err
+	}
+	items = items[:limit]
+	if limit > 0 {
+		next = id(items[limit-1])
+	}
+	return items, next, nil
+}
+
+// CreateEvents makes drafts, all or none. With many, the pointers of faults begin with the event's
+// index ("/2/name"); with one they do not.
+//
+// A copy takes what its spec leaves out from the other event: settings, channels and the rules it
+// was published with. It does not take the reference, which is unique, nor any access code: codes
+// are kept hashed for one event and cannot be carried over to another.
+//
+// Refusals: Invalid, NotFound (no organizer), ReferenceTaken, KeyReused; *Recorded for a replay.
+func (s *Service) CreateEvents(ctx context.Context, c Caller, specs []EventSpec, many bool, once *Once) ([]*EventView, error) {
+	if err := s.begin(ctx, c, once); err != nil {
+		return nil, err
+	}
+	var found faultList
+	switch {
+	case len(specs) == 0:
+		found.add("", faultRequired, "There must be at least one event.")
+	case len(specs) > eventsPerListMax:
+		found.addf("", faultTooMany, "One list has at most %d events.", eventsPerListMax)
+		specs = nil
+	}
+	events := make([]*Event, len(specs))
+	views := make([]*EventView, len(specs))
+	references := make(map[string]bool, len(specs))
+	for i, spec := range specs {
+		if many {
+			found.at = "/" + strconv.Itoa(i)
+		}
+		e, err := s.draft(ctx, c, spec, &found)
+		if err != nil {
+			return nil, paperError("create event", err)
+		}
+		if e.Reference != "" && references[e.Reference] {
+			found.add("/reference", faultDuplicate, "Another event of the list has this reference.")
+		}
+		references[e.Reference] = true
+		events[i], views[i] = e, viewFor(c, e)
+	}
+	if err := found.err(); err != nil {
+		return nil, err
+	}
+	rec, err := once.record(views)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.catalogue.InsertEvents(ctx, events, rec); err != nil {
+		return nil, paperError("create events", err)
+	}
+	return views, nil
+}
+
+// draft makes an event of a spec. What is wrong with it goes to found; the error is the store's.
+func (s *Service) draft(ctx context.Context, c Caller, spec EventSpec, found *faultList) (*Event, error) {
+	e := &Event{
+		ID: NewID(PrefixEvent), Organizer: c.Organizer, TimeZone: timeZoneDefault,
+		Terms: Terms{
+			State: Draft, HoldSeconds: holdSecondsDefault, HoldMax: holdLifetimeDefault,
+			UnitsPerHold: unitsPerHoldDefault, UnitsPerBuyer: unitsPerBuyerDefault,
+			Channels: []Channel{{ID: PublicChannel, Name: publicChannelName}},
+		},
+	}
+	copied, err := s.copied(ctx, c, e, &spec, found)
+	if err != nil {
+		return nil, err
+	}
+	// The application's clock is good enough here: it keeps slips of the pen out and decides no sale.
+	now := InstantOf(time.Now())
+	found.required(spec.Fields, now)
+	found.set(e, spec.Fields, now)
+	found.channelSpecs(spec.Channels)
+	for _, channel := range spec.Channels {
+		e.Terms.Channels = append(e.Terms.Channels, channelOf(e.ID, channel))
+	}
+	e.Rules = spec.Rules
+	plan, err := s.setMap(ctx, e, spec.Fields.Map, found)
+	if err != nil || plan == nil {
+		return e, err
+	}
+	if !copied {
+		found.rules(e.Rules, plan, &e.Terms)
+		return e, nil
+	}
+	// The body does not hold the rules, so no pointer into it can name the one that fails.
+	inner := faultList{}
+	inner.rules(e.Rules, plan, &e.Terms)
+	if len(inner.list) > 0 {
+		found.addf("/copy", faultInvalid, "The copied rules do not fit: %s", inner.first())
+	}
+	return e, nil
+}
+
+// copied completes a spec from the event it copies, if any, and reports whether its rules are from there.
+func (s *Service) copied(ctx context.Context, c Caller, e *Event, spec *EventSpec, found *faultList) (bool, error) {
+	if spec.Copy == "" {
+		return false, nil
+	}
+	from, err := s.current(ctx, c, spec.Copy)
+	if refusal, ok := errors.AsType[*Refusal](err); ok && refusal.Code == NotFound {
+		found.add("/copy", faultUnknown, "There is no such event.")
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	spec.Fields = inherit(spec.Fields, from)
+	if spec.Channels == nil {
+		for _, channel := range from.Terms.Channels[1:] {
+			e.Terms.Channels = append(e.Terms.Channels, Channel{ID: channel.ID, Name: channel.Name})
+		}
+	}
+	if spec.Rules == nil {
+		spec.Rules = slices.Clone(from.Rules)
+		return true, nil
+	}
+	return false, nil
+}
+
+// inherit fills what f leaves out from another event, all but its reference.
+func inherit(f EventFields, from *Event) EventFields {
+	fill(&f.Name, from.Name)
+	fill(&f.StartsAt, from.StartsAt)
+	fill(&f.TimeZone, from.TimeZone)
+	fill(&f.Map, from.Map)
+	fill(&f.Currency, from.Terms.Currency)
+	if f.SaleFrom == nil && f.SaleUntil == nil { // a window is one thing
+		fill(&f.SaleFrom, from.Terms.SaleFrom)
+		fill(&f.SaleUntil, from.Terms.SaleUntil)
+	}
+	fill(&f.Metadata, from.Metadata)
+	fill(&f.HoldSeconds, from.Terms.HoldSeconds)
+	fill(&f.HoldSecondsMax, from.Terms.HoldMax)
+	fill(&f.UnitsPerHold, from.Terms.UnitsPerHold)
+	fill(&f.UnitsPerBuyer, from.Terms.UnitsPerBuyer)
+	if f.Types == nil {
+		f.Types = slices.Clone(from.Terms.Types)
+	}
+	return f
+}
+
+func fill[T any](field **T, value T) {
+	if *field == nil {
+		*field = &value
+	}
+}
+
+// setMap moves e to a map of its organizer and returns its plan; nil with a fault.
+func (s *Service) setMap(ctx context.Context, e *Event, id *string, found *faultList) (*seatmap.Plan, error) {
+	if id == nil {
+		return nil, nil // a new event without one has its fault already
+	}
+	m, _, err := s.catalogue.Map(ctx, *id)
+	if errors.Is(err, ErrNotFound) || err == nil && m.Organizer != e.Organizer {
+		found.add("/map", faultUnknown, "There is no such map.")
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	venue, err := s.catalogue.Venue(ctx, e.Organizer, m.Venue)
+	if err != nil {
+		return nil, err
+	}
+	e.Map, e.Venue, e.VenueName = m.ID, venue.ID, venue.Name
+	return s.plan(ctx, e.Map)
+}
+
+// channelOf makes a channel of its spec; without a name it is called by its id.
+func channelOf(event string, spec ChannelSpec) Channel {
+	name := spec.Name
+	if name == "" {
+		name = spec.ID
+	}
+	return Channel{ID: spec.ID, Name: name, Codes: hashCodes(event, spec.Codes)}
+}
+
+func hashCodes(event string, codes []string) []Code {
+	hashed := make([]Code, len(codes))
+	for i, code := range codes {
+		hashed[i] = CodeHash(event, code)
+	}
+	return hashed
+}
+
+// begin refuses who may not write, and answers a command that was carried out before, ahead of any
+// judgement: what it did may be the very reason why it would be refused or do nothing now.
+func (s *Service) begin(ctx context.Context, c Caller, once *Once) error {
+	if c.Organizer == "" {
+		return refuse(NotFound)
+	}
+	if once == nil {
+		return nil
+	}
+	return paperError("look for a replay", s.catalogue.Recorded(ctx, once.ID, once.Body))
+}
+
+// record renders the answer to keep of what a command made; nil without an Idempotency-Key.
+func (o *Once) record(made any) (*Record, error) {
+	if o == nil {
+		return nil, nil
+	}
+	answer, sealed, err := o.Render(made)
+	if err != nil {
+		return nil, fmt.Errorf("inventory: render the answer to keep: %w", err)
+	}
+	return &Record{ID: o.ID, Body: o.Body, Answer: answer, Sealed: sealed}, nil
+}
+
+// paperError makes an error of a store the caller's: answers bare, everything else wrapped.
+func paperError(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
+		return refusal
+	}
+	if recorded, ok := errors.AsType[*Recorded](err); ok {
+		return recorded
+	}
+	if errors.Is(err, ErrNotFound) {
+		return refuse(NotFound)
+	}
+	return fmt.Errorf("inventory: %s: %w", doing, err)
+}
+
+// current reads the caller's own event from the store itself, since what is decided on a copy that
+// is a little old would be refused for what is no longer so.
+func (s *Service) current(ctx context.Context, c Caller, id string) (*Event, error) {
+	e, err := s.store.Event(ctx, id)
+	if err != nil {
+		return nil, paperError("read event", err)
+	}
+	if c.Organizer == "" || e.Organizer != c.Organizer {
+		return nil, refuse(NotFound)
+	}
+	return e, nil
+}
+
+// alter decides a change on the event as it is and carries it out, again when the event changed
+// meanwhile. decide gets a copy that it makes into the event as it shall be; it returns nil when
+// there is nothing to do. made is what the Idempotency-Key's record shall render. The event that is
+// returned is the one that now holds.
+func (s *Service) alter(ctx context.Context, c Caller, id string, once *Once,
+	decide func(e *Event) (*Alteration, error), made func(e *Event) any,
+) (*Event, error) {
+	if err := s.begin(ctx, c, once); err != nil {
+		return nil, err
+	}
+	for range staleTriesMax {
+		e, err := s.current(ctx, c, id)
+		if err != nil {
+			return nil, err
+		}
+		next := e.clone()
+		next.Revision++
+		a, err := decide(next)
+		if errors.Is(err, ErrStale) {
+			continue
+		}
+		if err != nil {
+			return nil, paperError("decide on an event", err)
+		}
+		if a == nil {
+			return e, nil
+		}
+		a.Expect, a.Event, a.By = e.Revision, next, c.Key
+		if a.Record, err = once.record(made(next)); err != nil {
+			return nil, err
+		}
+		_, err = s.store.Alter(ctx, id, *a)
+		s.forget(id) // after a failure, too, for its outcome may be unknown
+		if errors.Is(err, ErrStale) {
+			continue
+		}
+		if err != nil {
+			return nil, paperError("alter event", err)
+		}
+		return next, nil
+	}
+	return nil, refuse(Contended)
+}
+
+// madeEvent renders an event for its owner.
+func madeEvent(e *Event) any { return &EventView{Event: e, Owner: true} }
+
+// PatchEvent changes an event; what is nil stays, and an empty reference takes it away. A draft may
+// change wholly. From publishing on, map, currency and ticket types are fixed, since holds and orders
+// count by them; from closing or cancelling on, everything but name, reference and metadata.
+//
+// Refusals: Invalid, StateConflict, NotFound, ReferenceTaken, KeyReused, Contended; *Recorded for a replay.
+func (s *Service) PatchEvent(ctx context.Context, c Caller, id string, f EventFields, once *Once) (*EventView, error) {
+	e, err := s.alter(ctx, c, id, once, func(e *Event) (*Alteration, error) {
+		if f.empty() {
+			return nil, nil
+		}
+		if err := f.allowed(e.Terms.State); err != nil {
+			return nil, err
+		}
+		var found faultList
+		found.set(e, f, InstantOf(time.Now())) // against slips of the pen only, as in draft
+		if f.Map != nil || f.Types != nil {
+			if err := s.refit(ctx, e, f, &found); err != nil {
+				return nil, err
+			}
+		}
+		if err := found.err(); err != nil {
+			return nil, err
+		}
+		return &Alteration{Kind: LogEdited}, nil
+	}, madeEvent)
+	if err != nil {
+		return nil, err
+	}
+	return viewFor(c, e), nil
+}
+
+// refit gives a draft another map or other ticket types, to which its rules must still apply: a rule
+// cannot be taken back, so a draft that they no longer fit could never be published.
+func (s *Service) refit(ctx context.Context, e *Event, f EventFields, found *faultList) error {
+	id := f.Map
+	if id == nil {
+		id = &e.Map
+	}
+	plan, err := s.setMap(ctx, e, id, found)
+	if err != nil || plan == nil {
+		return err
+	}
+	var inner faultList
+	inner.rules(e.Rules, plan, &e.Terms)
+	if len(inner.list) == 0 {
+		return nil
+	}
+	field := "/ticket_types"
+	if f.Map != nil {
+		field = "/map"
+	}
+	found.addf(field, faultInvalid, "The event's rules no longer fit: %s", inner.first())
+	return nil
+}
+
+// empty reports whether nothing is given.
+func (f *EventFields) empty() bool {
+	return f.Reference == nil && f.Name == nil && f.Metadata == nil && !f.timed() && !f.fixed()
+}
+
+// timed reports whether anything is given that may change until the event is closed.
+func (f *EventFields) timed() bool {
+	return f.StartsAt != nil || f.TimeZone != nil || f.SaleFrom != nil || f.SaleUntil != nil ||
+		f.HoldSeconds != nil || f.HoldSecondsMax != nil || f.UnitsPerHold != nil || f.UnitsPerBuyer != nil
+}
+
+// fixed reports whether anything is given that is fixed by publishing.
+func (f *EventFields) fixed() bool { return f.Map != nil || f.Currency != nil || f.Types != nil }
+
+// allowed refuses what can no longer change.
+func (f *EventFields) allowed(state State) error {
+	switch {
+	case state != Draft && f.fixed():
+		return &Refusal{Code: StateConflict, Detail: "Map, currency and ticket types are fixed by publishing."}
+	case (state == Closed || state == Cancelled) && f.timed():
+		return &Refusal{Code: StateConflict, Detail: "Of a closed or cancelled event only name, reference and metadata can change."}
+	}
+	return nil
+}
+
+// Transition runs a verb of the life cycle: publish, open, pause, close, cancel. In the state it
+// leads to, it does nothing and records nothing. Publishing takes the snapshot of allocations.
+//
+// Refusals: StateConflict, NotFound (also: no such verb), KeyReused, Contended; *Recorded for a replay.
+func (s *Service) Transition(ctx context.Context, c Caller, id, verb string, once *Once) (*EventView, error) {
+	step, ok := transitions[verb]
+	if !ok {
+		return nil, refuse(NotFound)
+	}
+	e, err := s.alter(ctx, c, id, once, func(e *Event) (*Alteration, error) {
+		switch {
+		case e.Terms.State == step.to:
+			return nil, nil
+		case !slices.Contains(step.from, e.Terms.State):
+			return nil, &Refusal{Code: StateConflict, Detail: fmt.Sprintf("The event is %s.", e.Terms.State)}
+		}
+		a := &Alteration{Kind: step.kind}
+		if step.to == Published {
+			var err error
+			if a.Insert, err = s.snapshot(ctx, e); err != nil {
+				return nil, err
+			}
+		}
+		e.Terms.State = step.to
+		return a, nil
+	}, madeEvent)
+	if err != nil {
+		return nil, err
+	}
+	return viewFor(c, e), nil
+}
+
+// snapshot makes the allocations of an event to be published, and the classes they are in.
+func (s *Service) snapshot(ctx context.Context, e *Event) ([]Allocation, error) {
+	conflict := func(detail string) error { return &Refusal{Code: StateConflict, Detail: detail} }
+	if len(e.Terms.Types) == 0 {
+		return nil, conflict("The event has no ticket types.")
+	}
+	plan, err := s.plan(ctx, e.Map)
+	if err != nil {
+		return nil, err
+	}
+	var found faultList
+	found.rules(e.Rules, plan, &e.Terms)
+	if len(found.list) > 0 {
+		return nil, conflict("The event's rules do not fit: " + found.first())
+	}
+	rows := allocations(e, plan)
+	switch {
+	case len(rows) == 0:
+		return nil, conflict("Nothing of the map would be for sale.")
+	case len(e.Terms.Classes) > classesMax:
+		return nil, conflict(fmt.Sprintf("The rules make more than %d ways of being on sale.", classesMax))
+	}
+	return rows, nil
+}
+
+// Repaint applies a rule: to the allocations of a published event at once, to a draft when it is
+// published. With dryRun it only counts. A channel that was never declared is declared by it, without
+// codes. Units that are held or sold change, too; what they were claimed at stays as it was. A rule
+// that changes nothing leaves no trace.
+//
+// Refusals: Invalid, StateConflict (closed or cancelled), NotFound, KeyReused, Contended; *Recorded for a replay.
+func (s *Service) Repaint(ctx context.Context, c Caller, id string, r Rule, dryRun bool, once *Once) (*RepaintResult, error) {
+	var result RepaintResult
+	e, err := s.alter(ctx, c, id, once, func(e *Event) (*Alteration, error) {
+		if e.Terms.State == Closed || e.Terms.State == Cancelled {
+			return nil, &Refusal{Code: StateConflict, Detail: fmt.Sprintf("The event is %s.", e.Terms.State)}
+		}
+		if r.Exclude && e.Terms.State != Draft {
+			return nil, invalid("/set/exclude", faultInvalid, "Only a draft's units can be excluded; a published event's can be withheld.")
+		}
+		plan, err := s.plan(ctx, e.Map)
+		if err != nil {
+			return nil, err
+		}
+		var found faultList
+		found.rule("", &r, plan, &e.Terms)
+		if err := found.err(); err != nil {
+			return nil, err
+		}
+		a := &Alteration{Kind: LogRepainted}
+		changed := false
+		if e.Terms.State == Draft {
+			changed, err = true, repaintDraft(e, r, plan, &result)
+		} else {
+			a.Repaint, err = s.repaintBoard(ctx, e, r, plan, &result)
+			changed = len(a.Repaint) > 0
+		}
+		if err != nil || dryRun || !changed {
+			return nil, err
+		}
+		return a, nil
+	}, func(e *Event) any {
+		result.Version = e.Revision
+		return &result
+	})
+	if err != nil {
+		return nil, err
+	}
+	result.Version = e.Revision
+	return &result, nil
+}
+
+// repaintDraft keeps a rule for publishing, and counts what it would do after those before it.
+func repaintDraft(e *Event, r Rule, plan *seatmap.Plan, result *RepaintResult) error {
+	if len(e.Rules) >= rulesMax || keysOf(e.Rules)+keysOf([]Rule{r}) > ruleKeysMax {
+		return &Refusal{Code: StateConflict, Detail: fmt.Sprintf("A draft keeps at most %d rules, which name at most %d things.", rulesMax, ruleKeysMax)}
+	}
+	scratch := e.clone().Terms
+	scratch.Classes = nil
+	p := blankPainting(plan, &scratch)
+	for _, before := range e.Rules {
+		p.apply(before)
+	}
+	result.Selected, result.Changed = p.apply(r)
+	e.Rules = append(e.Rules, r)
+	return nil
+}
+
+// repaintBoard paints the allocations of a published event. It answers ErrStale when the board is
+// not of the event's revision, for class numbers mean something only within one.
+func (s *Service) repaintBoard(ctx context.Context, e *Event, r Rule, plan *seatmap.Plan, result *RepaintResult) ([]Repaint, error) {
+	board, err := s.store.Board(ctx, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	if board.Revision != e.Revision-1 { // e is the event as it shall be
+		return nil, ErrStale
+	}
+	p := paintingOf(board, plan, &e.Terms)
+	before := slices.Clone(p.class)
+	result.Selected, result.Changed = p.apply(r)
+	if len(e.Terms.Classes) > classesMax {
+		return nil, invalid("/set", faultTooMany, fmt.Sprintf("An event has at most %d ways of being on sale.", classesMax))
+	}
+	return repaints(before, p.class), nil
+}
+
+// PutChannel creates or replaces a channel. Without a name it keeps the present one, or is called by
+// its id; Codes nil keeps the present ones, and empty lets nobody in. The public channel is Invalid.
+//
+// Refusals: Invalid, StateConflict (closed or cancelled), NotFound, Contended.
+func (s *Service) PutChannel(ctx context.Context, c Caller, id string, spec ChannelSpec) (*Channel, error) {
+	var made Channel
+	_, err := s.alter(ctx, c, id, nil, func(e *Event) (*Alteration, error) {
+		if e.Terms.State == Closed || e.Terms.State == Cancelled {
+			return nil, &Refusal{Code: StateConflict, Detail: fmt.Sprintf("The event is %s.", e.Terms.State)}
+		}
+		i, exists := e.Terms.ChannelIndex(spec.ID)
+		var found faultList
+		found.slug("/id", spec.ID, make(map[string]bool))
+		if spec.ID == PublicChannel {
+			found.add("/id", faultInvalid, "The public channel is always there and has no codes.")
+		}
+		found.channel("", spec)
+		if !exists && len(e.Terms.Channels) >= channelsMax {
+			found.addf("", faultTooMany, "An event has at most %d channels.", channelsMax)
+		}
+		if err := found.err(); err != nil {
+			return nil, err
+		}
+		if !exists {
+			made = channelOf(e.ID, spec)
+			e.Terms.Channels = append(e.Terms.Channels, made)
+			return &Alteration{Kind: LogEdited}, nil
+		}
+		channel := &e.Terms.Channels[i]
+		if spec.Name != "" {
+			channel.Name = spec.Name
+		}
+		if spec.Codes != nil {
+			channel.Codes = hashCodes(e.ID, spec.Codes)
+		}
+		made = *channel
+		return &Alteration{Kind: LogEdited}, nil
+	}, madeEvent)
+	if err != nil {
+		return nil, err
+	}
+	return &made, nil
+}

@@ -1,0 +1,285 @@
+package inventory
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/rowlock/rowlock/internal/seatmap"
+)
+
+// unallocated stands for the class of a unit that has no allocation.
+const unallocated = -1
+
+// painting is the class of every unit of an event while rules are applied to it. Classes are
+// appended to terms, which is therefore the painter's own copy.
+type painting struct {
+	plan  *seatmap.Plan
+	terms *Terms
+	class []int // by unit
+}
+
+// blankPainting has every unit in the public channel as the first ticket type: what an event sells
+// when no rule says otherwise.
+func blankPainting(plan *seatmap.Plan, terms *Terms) *painting {
+	p := &painting{plan: plan, terms: terms, class: make([]int, len(plan.Seats)+len(plan.Areas))}
+	start := terms.classOf(Class{Channel: 0, Types: []int{0}})
+	for unit := range p.class {
+		p.class[unit] = start
+	}
+	return p
+}
+
+// paintingOf has the units of a board as they are.
+func paintingOf(b *Board, plan *seatmap.Plan, terms *Terms) *painting {
+	p := &painting{plan: plan, terms: terms, class: make([]int, len(plan.Seats)+len(plan.Areas))}
+	for unit := range p.class {
+		p.class[unit] = unallocated
+		if unit < len(b.Units) && b.Units[unit].Capacity > 0 {
+			p.class[unit] = b.Units[unit].Class
+		}
+	}
+	return p
+}
+
+// apply paints by one rule, whose names are known to be good, and returns how many allocations it
+// selects and how many it changes. What an earlier rule excluded stays excluded: a unit that was
+// taken out on purpose does not come back by a sweeping rule.
+func (p *painting) apply(r Rule) (selected, changed int) {
+	repainted := make(map[int]int) // old class → new, since many units share few classes
+	for unit, in := range p.selects(r.Where) {
+		before := p.class[unit]
+		if !in || before == unallocated {
+			continue
+		}
+		selected++
+		after, known := repainted[before]
+		if !known {
+			after = p.repaint(before, r)
+			repainted[before] = after
+		}
+		if after != before {
+			p.class[unit] = after
+			changed++
+		}
+	}
+	return selected, changed
+}
+
+// repaint is what a rule makes of a class.
+func (p *painting) repaint(before int, r Rule) int {
+	if r.Exclude {
+		return unallocated
+	}
+	c := p.terms.Classes[before]
+	if r.Channel != "" {
+		if i, ok := p.terms.ChannelIndex(r.Channel); ok {
+			c.Channel = i
+		}
+	}
+	if len(r.Types) > 0 {
+		c.Types = make([]int, 0, len(r.Types))
+		for _, id := range r.Types {
+			if i, ok := p.terms.TypeIndex(id); ok {
+				c.Types = append(c.Types, i)
+			}
+		}
+	}
+	return p.terms.classOf(c)
+}
+
+// selects marks the units that a rule is about, by unit.
+func (p *painting) selects(w Where) []bool {
+	in := make([]bool, len(p.class))
+	if w.All {
+		for unit := range in {
+			in[unit] = true
+		}
+		return in
+	}
+	mark := func(from, count int) {
+		for unit := from; unit < from+count; unit++ {
+			in[unit] = true
+		}
+	}
+	for _, key := range w.Sections {
+		if from, count, ok := p.plan.SectionSeats(key); ok {
+			mark(from, count)
+		}
+	}
+	for _, key := range w.Rows {
+		if from, count, ok := p.plan.RowSeats(key); ok {
+			mark(from, count)
+		}
+	}
+	for _, key := range w.Seats {
+		if i, ok := p.plan.SeatIndex(key); ok {
+			in[i] = true
+		}
+	}
+	for _, key := range w.Areas {
+		if i, ok := p.plan.AreaIndex(key); ok {
+			in[len(p.plan.Seats)+i] = true
+		}
+	}
+	if len(w.Channels) > 0 {
+		for unit, class := range p.class {
+			if class != unallocated && slices.Contains(w.Channels, p.terms.Channels[p.terms.Classes[class].Channel].ID) {
+				in[unit] = true
+			}
+		}
+	}
+	return in
+}
+
+// repaints writes the difference of two paintings as runs. A run reaches over units that have no
+// allocation or the class already, for giving it to them changes nothing and saves a run.
+func repaints(before, after []int) []Repaint {
+	var runs []Repaint
+	open := unallocated // the class of the run under way
+	for unit, class := range after {
+		if class == unallocated || class == open && class == before[unit] {
+			continue
+		}
+		if class == before[unit] {
+			open = unallocated
+			continue
+		}
+		if class != open {
+			runs = append(runs, Repaint{From: Unit(unit), Class: class})
+			open = class
+		}
+		run := &runs[len(runs)-1]
+		run.Count = Unit(unit) - run.From + 1
+	}
+	return runs
+}
+
+// allocations paints e by its rules and returns what is then for sale, in unit order. It leaves in
+// e.Terms only the classes that a unit has, numbered as they are met.
+func allocations(e *Event, plan *seatmap.Plan) []Allocation {
+	scratch := e.clone().Terms
+	scratch.Classes = nil
+	p := blankPainting(plan, &scratch)
+	for _, r := range e.Rules {
+		p.apply(r)
+	}
+	e.Terms.Classes = nil
+	number := make(map[int]int)
+	rows := make([]Allocation, 0, len(p.class))
+	for unit, class := range p.class {
+		if class == unallocated {
+			continue
+		}
+		n, met := number[class]
+		if !met {
+			n = e.Terms.classOf(scratch.Classes[class])
+			number[class] = n
+		}
+		a := Allocation{Unit: Unit(unit), Class: n, Capacity: 1}
+		if unit < len(plan.Seats) {
+			a.Seat, a.Key = true, plan.Seats[unit].Key
+		} else {
+			area := plan.Areas[unit-len(plan.Seats)]
+			a.Key, a.Capacity = area.Key, int64(area.Capacity)
+		}
+		rows = append(rows, a)
+	}
+	return rows
+}
+
+// rules checks the rules of an event against its map and its terms. A channel that is set but was
+// never declared is declared by that, without codes: nobody can open it.
+func (f *faultList) rules(rules []Rule, plan *seatmap.Plan, terms *Terms) {
+	if len(rules) > rulesMax {
+		f.addf("/allocations", faultTooMany, "There may be at most %d rules.", rulesMax)
+		return
+	}
+	if keysOf(rules) > ruleKeysMax {
+		f.addf("/allocations", faultTooMany, "The rules may name at most %d things together.", ruleKeysMax)
+		return
+	}
+	for i := range rules {
+		f.rule("/allocations/"+strconv.Itoa(i), &rules[i], plan, terms)
+	}
+}
+
+// keysOf counts what rules name, for it is kept with the event and read with it every time.
+func keysOf(rules []Rule) int {
+	n := 0
+	for i := range rules {
+		w := &rules[i].Where
+		n += len(w.Sections) + len(w.Rows) + len(w.Seats) + len(w.Areas) + len(w.Channels)
+	}
+	return n
+}
+
+// rule checks one rule, whose body stands at the pointer at.
+func (f *faultList) rule(at string, r *Rule, plan *seatmap.Plan, terms *Terms) {
+	f.where(at+"/where", &r.Where, plan, terms)
+	switch {
+	case r.Exclude && (r.Channel != "" || len(r.Types) > 0):
+		f.add(at+"/set/exclude", faultInvalid, "What is excluded has neither channel nor ticket types.")
+		return
+	case !r.Exclude && r.Channel == "" && len(r.Types) == 0:
+		f.add(at+"/set", faultRequired, "A rule sets a channel, ticket types or exclude.")
+		return
+	}
+	seen := make(map[string]bool, len(r.Types))
+	for i, id := range r.Types {
+		field := at + "/set/ticket_types/" + strconv.Itoa(i)
+		if _, ok := terms.TypeIndex(id); !ok {
+			f.add(field, faultUnknown, "The event has no such ticket type.")
+		} else if seen[id] {
+			f.add(field, faultDuplicate, "The rule names this ticket type already.")
+		}
+		seen[id] = true
+	}
+	if r.Channel == "" {
+		return
+	}
+	if _, declared := terms.ChannelIndex(r.Channel); declared {
+		return
+	}
+	switch {
+	case !slug.MatchString(r.Channel):
+		f.add(at+"/set/channel", faultInvalid, "An id has 1 to 40 of the characters a-z, 0-9, _ and -.")
+	case len(terms.Channels) >= channelsMax:
+		f.addf(at+"/set/channel", faultTooMany, "An event has at most %d channels.", channelsMax)
+	default:
+		terms.Channels = append(terms.Channels, Channel{ID: r.Channel, Name: r.Channel})
+	}
+}
+
+// where checks that everything a rule names is there.
+func (f *faultList) where(at string, w *Where, plan *seatmap.Plan, terms *Terms) {
+	if !w.All && len(w.Sections)+len(w.Rows)+len(w.Seats)+len(w.Areas)+len(w.Channels) == 0 {
+		f.add(at, faultRequired, "A rule names units, or all of them.")
+	}
+	known := func(member, detail string, keys []string, has func(key string) bool) {
+		for i, key := range keys {
+			if !has(key) {
+				f.add(at+member+"/"+strconv.Itoa(i), faultUnknown, detail)
+			}
+		}
+	}
+	known("/sections", "The map has no such section.", w.Sections, func(key string) bool {
+		_, _, ok := plan.SectionSeats(key)
+		return ok
+	})
+	known("/rows", "The map has no such row.", w.Rows, func(key string) bool {
+		_, _, ok := plan.RowSeats(key)
+		return ok
+	})
+	known("/seats", "The map has no such seat.", w.Seats, func(key string) bool {
+		_, ok := plan.SeatIndex(key)
+		return ok
+	})
+	known("/areas", "The map has no such area.", w.Areas, func(key string) bool {
+		_, ok := plan.AreaIndex(key)
+		return ok
+	})
+	known("/channels", "The event has no such channel.", w.Channels, func(id string) bool {
+		_, ok := terms.ChannelIndex(id)
+		return ok
+	})
+}

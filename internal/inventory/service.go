@@ -1,0 +1,245 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rowlock/rowlock/internal/seatmap"
+)
+
+const (
+	sweepEvery   = 100 * time.Millisecond // how late the map may learn of a lapsed hold
+	sweepMax     = 256                    // holds ended in one go
+	eventAgeMax  = time.Second            // how old a copy of an event may be
+	eventsKept   = 4096
+	plansKept    = 256
+	boardsKept   = 256
+	errorsLogged = 10 * time.Second // between two lines about a sweep that fails
+)
+
+// Config wires a Service.
+type Config struct {
+	Store     Store
+	Catalogue Catalogue
+	Log       *slog.Logger
+}
+
+// Service is the inventory for a caller: keys instead of units, tokens instead of holds. It owns the
+// combiners and the live boards. Methods return a *Refusal for every no, and other errors only for
+// faults of the store. Safe for concurrent use.
+type Service struct {
+	store     Store
+	catalogue Catalogue
+	log       *slog.Logger
+	holds     *combiner[Command, Outcome]
+	sales     *combiner[Sale, SaleOutcome]
+	events    shelf[*cachedEvent]
+	plans     shelf[*cachedPlan]
+	boards    shelf[*liveBoard]
+}
+
+// New makes a Service. Run must be running for lapsed holds to be tidied.
+func New(c Config) *Service {
+	return &Service{
+		store: c.Store, catalogue: c.Catalogue, log: c.Log,
+		holds:  newCombiner((*Command).units, c.Store.Apply),
+		sales:  newCombiner(func(*Sale) int { return 1 }, c.Store.Sell),
+		events: newShelf[*cachedEvent](eventsKept),
+		plans:  newShelf[*cachedPlan](plansKept),
+		boards: newShelf[*liveBoard](boardsKept),
+	}
+}
+
+// units is how many units a command names, for the bound of a batch.
+func (c *Command) units() int {
+	n := len(c.Add) + len(c.Remove) + len(c.Retype)
+	for _, b := range c.Candidates {
+		n += len(b)
+	}
+	return max(n, 1)
+}
+
+// Run sweeps lapsed holds until the context ends. Promises do not rest on it; the map does.
+func (s *Service) Run(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	var said time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		n, err := s.store.Sweep(ctx, sweepMax)
+		for err == nil && n == sweepMax {
+			n, err = s.store.Sweep(ctx, sweepMax)
+		}
+		if err != nil && ctx.Err() == nil && time.Since(said) > errorsLogged {
+			said = time.Now()
+			s.log.ErrorContext(ctx, "sweeping lapsed holds fails", "error", err)
+		}
+	}
+}
+
+// Close refuses new commands and waits until every accepted one is answered, or the context ends.
+func (s *Service) Close(ctx context.Context) error {
+	return errors.Join(s.holds.close(ctx), s.sales.close(ctx))
+}
+
+// Caller is who asks. The zero Caller is the public. Organizer and Key come from an API key, and
+// whatever belongs to another organizer does not exist for it.
+type Caller struct {
+	Organizer string
+	Key       string
+}
+
+// by names the caller in a log.
+func (c Caller) by() string {
+	if c.Key == "" {
+		return "buyer"
+	}
+	return c.Key
+}
+
+// cachedEvent is a copy of an event's row; a young one saves a read.
+type cachedEvent struct {
+	mu    sync.Mutex
+	event *Event
+	read  time.Time
+}
+
+// event reads an event, from a copy of at most eventAgeMax. The event is shared and must not be changed.
+func (s *Service) event(ctx context.Context, id string) (*Event, error) {
+	ce := s.events.get(id, func() *cachedEvent { return new(cachedEvent) })
+	ce.mu.Lock()
+	defer ce.mu.Unlock()
+	if ce.event != nil && time.Since(ce.read) < eventAgeMax {
+		return ce.event, nil
+	}
+	e, err := s.store.Event(ctx, id)
+	if err != nil {
+		s.events.drop(id)
+		if errors.Is(err, ErrNotFound) {
+			return nil, refuse(NotFound)
+		}
+		return nil, err
+	}
+	ce.event, ce.read = e, time.Now()
+	return e, nil
+}
+
+// forget drops the copy of an event.
+func (s *Service) forget(event string) { s.events.drop(event) }
+
+// atLeast returns an event at a revision or a later one.
+func (s *Service) atLeast(ctx context.Context, e *Event, revision int64) (*Event, error) {
+	if e.Revision >= revision {
+		return e, nil
+	}
+	s.forget(e.ID)
+	return s.event(ctx, e.ID)
+}
+
+// owned returns the caller's own event.
+func (s *Service) owned(ctx context.Context, c Caller, id string) (*Event, error) {
+	e, err := s.event(ctx, id)
+	if err == nil && (c.Organizer == "" || e.Organizer != c.Organizer) {
+		return nil, refuse(NotFound)
+	}
+	return e, err
+}
+
+// visible returns an event that the caller may see: the public what is not a draft, a key its own.
+func (s *Service) visible(ctx context.Context, c Caller, id string) (*Event, error) {
+	e, err := s.event(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if c.Organizer != "" && e.Organizer != c.Organizer || c.Organizer == "" && e.Terms.State == Draft {
+		return nil, refuse(NotFound)
+	}
+	return e, nil
+}
+
+func (s *Service) visiblePlan(ctx context.Context, c Caller, id string) (*Event, *seatmap.Plan, error) {
+	e, err := s.visible(ctx, c, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	plan, err := s.plan(ctx, e.Map)
+	return e, plan, err
+}
+
+func (s *Service) ownedPlan(ctx context.Context, c Caller, id string) (*Event, *seatmap.Plan, error) {
+	e, err := s.owned(ctx, c, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	plan, err := s.plan(ctx, e.Map)
+	return e, plan, err
+}
+
+// cachedPlan is a map's index; maps never change, so it is never old.
+type cachedPlan struct {
+	mu   sync.Mutex
+	plan *seatmap.Plan
+}
+
+// plan returns the index of a map version.
+func (s *Service) plan(ctx context.Context, mapID string) (*seatmap.Plan, error) {
+	cp := s.plans.get(mapID, func() *cachedPlan { return new(cachedPlan) })
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	if cp.plan != nil {
+		return cp.plan, nil
+	}
+	_, data, err := s.catalogue.Map(ctx, mapID)
+	if err != nil {
+		s.plans.drop(mapID)
+		return nil, err
+	}
+	m, err := seatmap.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	cp.plan = seatmap.NewPlan(m)
+	return cp.plan, nil
+}
+
+// shelf keeps a bounded number of things by name. When it is full, some other thing goes: what is
+// needed is made again.
+type shelf[T any] struct {
+	mu   *sync.Mutex
+	kept map[string]T
+	max  int
+}
+
+func newShelf[T any](size int) shelf[T] {
+	return shelf[T]{mu: new(sync.Mutex), kept: make(map[string]T), max: size}
+}
+
+func (s *shelf[T]) get(name string, fresh func() T) T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t, ok := s.kept[name]; ok {
+		return t
+	}
+	if len(s.kept) >= s.max {
+		for other := range s.kept {
+			delete(s.kept, other)
+			break
+		}
+	}
+	t := fresh()
+	s.kept[name] = t
+	return t
+}
+
+func (s *shelf[T]) drop(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.kept, name)
+}

@@ -1,0 +1,260 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rowlock/rowlock/internal/inventory"
+)
+
+// Apply implements inventory.Store.
+func (s *Store) Apply(ctx context.Context, event string, batch []inventory.Command) ([]inventory.Outcome, error) {
+	var outcomes []inventory.Outcome
+	position, err := s.transact(ctx, event, func(now inventory.Instant, terms *inventory.Terms, r inventory.Rows) *inventory.Effects {
+		var eff *inventory.Effects
+		outcomes, eff = inventory.Judge(now, terms, r, batch)
+		return eff
+	})
+	if errors.Is(err, sqlite3.CONSTRAINT) {
+		return oneByOne(batch, func(c inventory.Command) ([]inventory.Outcome, error) {
+			return s.Apply(ctx, event, []inventory.Command{c})
+		}, inventory.Outcome{Refusal: denied(), Position: position})
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range outcomes {
+		outcomes[i].Position = position
+	}
+	return outcomes, nil
+}
+
+// Sell implements inventory.Ledger.
+func (s *Store) Sell(ctx context.Context, event string, batch []inventory.Sale) ([]inventory.SaleOutcome, error) {
+	var outcomes []inventory.SaleOutcome
+	_, err := s.transact(ctx, event, func(now inventory.Instant, terms *inventory.Terms, r inventory.Rows) *inventory.Effects {
+		var eff *inventory.Effects
+		outcomes, eff = inventory.JudgeSales(now, terms, r, batch)
+		return eff
+	})
+	if errors.Is(err, sqlite3.CONSTRAINT) {
+		return oneByOne(batch, func(sale inventory.Sale) ([]inventory.SaleOutcome, error) {
+			return s.Sell(ctx, event, []inventory.Sale{sale})
+		}, inventory.SaleOutcome{Refusal: denied()})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return outcomes, nil
+}
+
+// Return implements inventory.Ledger.
+func (s *Store) Return(ctx context.Context, event string, r inventory.Return) (*inventory.Order, error) {
+	var order *inventory.Order
+	var refusal *inventory.Refusal
+	_, err := s.transact(ctx, event, func(now inventory.Instant, terms *inventory.Terms, rows inventory.Rows) *inventory.Effects {
+		var eff *inventory.Effects
+		order, refusal, eff = inventory.JudgeReturn(now, terms, rows, r)
+		return eff
+	})
+	if err != nil {
+		return nil, err
+	}
+	if refusal != nil {
+		return nil, refusal
+	}
+	return order, nil
+}
+
+// oneByOne runs a batch again, each command alone, after a constraint stopped it: one bad command
+// never fails its neighbours. What a constraint denies even alone is refused.
+func oneByOne[C, O any](batch []C, run func(C) ([]O, error), denied O) ([]O, error) {
+	outcomes := make([]O, len(batch))
+	if len(batch) == 1 {
+		outcomes[0] = denied
+		return outcomes, nil
+	}
+	for i, c := range batch {
+		one, err := run(c)
+		if err != nil {
+			return nil, err
+		}
+		outcomes[i] = one[0]
+	}
+	return outcomes, nil
+}
+
+// denied is the answer when the schema says no to what the judge had allowed: the rows contradict
+// each other, the schema is right, and the audit will say where.
+func denied() *inventory.Refusal {
+	return &inventory.Refusal{Code: inventory.AllocationUnavailable, Detail: "the database refused it"}
+}
+
+// Sweep implements inventory.Store.
+func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
+	type lapsed struct {
+		event string
+		batch []inventory.Command
+	}
+	var found []lapsed
+	err := s.read(ctx, func(c *conn) error {
+		now, err := c.now()
+		if err != nil {
+			return err
+		}
+		index := make(map[string]int)
+		return c.each("lapsed_holds_all", func(st *sqlite3.Stmt) bool {
+			event := st.ColumnText(0)
+			i, ok := index[event]
+			if !ok {
+				i = len(found)
+				index[event] = i
+				found = append(found, lapsed{event: event})
+			}
+			found[i].batch = append(found[i].batch, inventory.Command{Verb: inventory.Expire, Key: keyOf(st, 1), By: "store"})
+			return true
+		}, now, limit)
+	})
+	ended := 0
+	for _, l := range found {
+		if err != nil {
+			break
+		}
+		var outcomes []inventory.Outcome
+		outcomes, err = s.Apply(ctx, l.event, l.batch)
+		for _, o := range outcomes {
+			if o.Released {
+				ended++
+			}
+		}
+	}
+	if err == nil {
+		err = s.forgetRecords(ctx, limit)
+	}
+	return ended, err
+}
+
+// forgetRecords deletes some records that no longer count.
+func (s *Store) forgetRecords(_ context.Context, limit int) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	now, err := s.writer.now()
+	if err != nil {
+		return err
+	}
+	return s.writer.exec("forget_records_all", now-inventory.Instant(recordLifetime.Microseconds()), limit)
+}
+
+type judgement func(inventory.Instant, *inventory.Terms, inventory.Rows) *inventory.Effects
+
+// transact runs one batch: begin, read the clock, judge, write, commit. It returns the event's
+// position after it. Nothing is answered before the commit has been flushed.
+func (s *Store) transact(_ context.Context, event string, judge judgement) (inventory.Position, error) {
+	s.write.Lock()
+	defer s.write.Unlock()
+	if err := s.writer.Exec("BEGIN IMMEDIATE"); err != nil {
+		return inventory.Position{}, fmt.Errorf("sqlite: begin: %w", err)
+	}
+	position, err := s.judgeAndWrite(event, judge)
+	if err == nil {
+		err = s.writer.Exec("COMMIT")
+	}
+	if err != nil {
+		s.rollback()
+		return position, fmt.Errorf("sqlite: batch: %w", err)
+	}
+	return position, nil
+}
+
+// rollback leaves the writer ready for the next batch. SQLite may have rolled back by itself.
+func (s *Store) rollback() {
+	if !s.writer.GetAutocommit() {
+		if err := s.writer.Exec("ROLLBACK"); err != nil {
+			// The connection cannot be trusted with another batch; a new one starts from the file.
+			s.reopenWriter()
+		}
+	}
+}
+
+func (s *Store) reopenWriter() {
+	if fresh, err := openConn(s.path, true); err == nil {
+		s.writer.Close()
+		s.writer = fresh
+	}
+}
+
+func (s *Store) judgeAndWrite(event string, judge judgement) (inventory.Position, error) {
+	position := inventory.Position{Epoch: s.epoch}
+	cached, err := s.lockedEvent(s.writer, event)
+	if err != nil {
+		return position, err
+	}
+	now, err := s.writer.now()
+	if err != nil {
+		return position, err
+	}
+	r := &rows{c: s.writer, n: cached.n, now: now}
+	eff := judge(now, &cached.event.Terms, r)
+	if r.err != nil {
+		return position, r.err
+	}
+	if position.Version, err = s.writer.version(cached.n); err != nil {
+		return position, err
+	}
+	if eff.Empty() {
+		return position, nil
+	}
+	position.Version, err = s.writer.write(cached.n, now, position.Version, eff)
+	return position, err
+}
+
+// lockedEvent returns an event as the transaction sees it. The terms are decoded once a revision.
+func (s *Store) lockedEvent(c *conn, event string) (*cachedEvent, error) {
+	var n, revision int64
+	found, err := c.one("event_revision", func(st *sqlite3.Stmt) { n, revision = st.ColumnInt64(0), st.ColumnInt64(1) }, event)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, inventory.ErrNotFound
+	}
+	if have, ok := s.terms.Load(event); ok && have.(*cachedEvent).event.Revision == revision {
+		return have.(*cachedEvent), nil
+	}
+	e, err := scanEvent(c, event)
+	if err != nil {
+		return nil, err
+	}
+	fresh := &cachedEvent{n: n, event: e}
+	s.terms.Store(event, fresh)
+	return fresh, nil
+}
+
+func scanEvent(c *conn, event string) (e *inventory.Event, err error) {
+	var decodeErr error
+	found, err := c.one("event", func(st *sqlite3.Stmt) {
+		if e, decodeErr = inventory.DecodeEvent(st.ColumnRawText(3)); decodeErr == nil {
+			e.Revision, e.Terms.State = st.ColumnInt64(1), inventory.State(st.ColumnText(2))
+		}
+	}, event)
+	switch {
+	case err != nil:
+		return nil, err
+	case decodeErr != nil:
+		return nil, decodeErr
+	case !found:
+		return nil, inventory.ErrNotFound
+	}
+	return e, nil
+}
+
+func (c *conn) version(n int64) (v int64, err error) {
+	found, err := c.one("position", func(st *sqlite3.Stmt) { v = st.ColumnInt64(0) }, n)
+	if err == nil && !found {
+		err = fmt.Errorf("sqlite: event %d has no position", n)
+	}
+	return v, err
+}

@@ -1,0 +1,60 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/rowlock/rowlock/internal/inventory"
+)
+
+// What tests may do that nobody else may: run statements on the writer, and take the store's
+// transaction apart to show what each part is for.
+
+// Exec runs SQL on the writing connection.
+func (s *Store) Exec(sql string) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	return s.writer.Exec(sql)
+}
+
+// Count runs a query for one integer.
+func (s *Store) Count(sql string) (n int64, err error) {
+	s.write.Lock()
+	defer s.write.Unlock()
+	st, _, err := s.writer.Prepare(sql)
+	if err != nil {
+		return 0, err
+	}
+	st.Step()
+	n = st.ColumnInt64(0)
+	return n, st.Close()
+}
+
+// JudgeOutside judges on a snapshot, outside the writer's transaction: the check of a check-then-set.
+func (s *Store) JudgeOutside(ctx context.Context, event string, judge func(inventory.Instant, *inventory.Terms, inventory.Rows) *inventory.Effects) (*inventory.Effects, error) {
+	var eff *inventory.Effects
+	err := s.read(ctx, func(c *conn) error {
+		r, e, err := s.snapshot(c, event)
+		if err != nil {
+			return err
+		}
+		eff = judge(r.now, &e.Terms, r)
+		return r.err
+	})
+	return eff, err
+}
+
+// WriteUnjudged writes effects without looking again: the set of a check-then-set.
+func (s *Store) WriteUnjudged(ctx context.Context, event string, eff *inventory.Effects) (inventory.Position, error) {
+	return s.transact(ctx, event, func(inventory.Instant, *inventory.Terms, inventory.Rows) *inventory.Effects { return eff })
+}
+
+// JudgeInside runs a batch with a judge of the test's own.
+func (s *Store) JudgeInside(ctx context.Context, event string, judge func(inventory.Instant, *inventory.Terms, inventory.Rows) *inventory.Effects) (inventory.Position, error) {
+	return s.transact(ctx, event, judge)
+}
+
+// Constraints of the schema that a twin switches off.
+const (
+	WithoutCheck  = "PRAGMA ignore_check_constraints = 1"
+	WithoutUnique = "DROP INDEX one_hold_a_seat; DROP INDEX one_ticket_a_seat"
+)

@@ -1,0 +1,147 @@
+-- The statements of the embedded store, by name. Contract: every statement touches one event (its
+-- number is the first parameter) unless its name says otherwise; none reads a clock but `clock`, so
+-- that everything in a transaction is judged at one instant; writes are made only by transactions
+-- begun IMMEDIATE, which is this database's row lock: whoever writes has the whole file to itself.
+
+-- name: clock
+-- Now, in microseconds since 1970 UTC. The one clock that deadlines are made and judged by.
+SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)
+
+-- name: event
+SELECT n, revision, state, doc FROM events WHERE id = ?
+
+-- name: event_revision
+SELECT n, revision FROM events WHERE id = ?
+
+-- name: position
+SELECT version FROM positions WHERE event = ?
+
+-- name: move_position
+UPDATE positions SET version = ? WHERE event = ?
+
+-- name: allocation
+SELECT key, seat, class, capacity, held, reserved FROM allocations WHERE event = ? AND unit = ?
+
+-- name: move_allocation
+UPDATE allocations SET held = held + ?, reserved = reserved + ? WHERE event = ? AND unit = ?
+
+-- name: insert_allocation
+INSERT INTO allocations (event, unit, key, seat, class, capacity) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: repaint
+UPDATE allocations SET class = ? WHERE event = ? AND unit >= ? AND unit < ?
+
+-- name: hold
+SELECT created, deadline, cap, ttl, by_key, reference, metadata, lines FROM holds WHERE event = ? AND hold_hash = ?
+
+-- name: holds_page
+SELECT created, deadline, cap, ttl, by_key, reference, metadata, lines, hold_hash FROM holds
+WHERE event = ? AND hold_hash > ? AND deadline > ? ORDER BY hold_hash LIMIT ?
+
+-- name: hold_by_reference
+SELECT hold_hash FROM holds WHERE event = ? AND reference = ?
+
+-- name: lapsed_lines
+-- Oldest first, from the key of the table itself.
+SELECT hold_hash FROM hold_lines WHERE event = ? AND unit = ? AND deadline <= ? ORDER BY deadline, hold_hash LIMIT ?
+
+-- name: lapsed_holds_all
+-- Of every event, oldest first, for the sweeper.
+SELECT e.id, h.hold_hash FROM holds h JOIN events e ON e.n = h.event WHERE h.deadline <= ? ORDER BY h.deadline LIMIT ?
+
+-- name: insert_hold
+INSERT INTO holds (event, hold_hash, created, deadline, cap, ttl, by_key, reference, metadata, lines)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: update_hold
+UPDATE holds SET deadline = ?, lines = ? WHERE event = ? AND hold_hash = ?
+
+-- name: delete_hold
+DELETE FROM holds WHERE event = ? AND hold_hash = ?
+
+-- name: insert_line
+INSERT INTO hold_lines (event, unit, deadline, hold_hash, seat, quantity) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: delete_line
+DELETE FROM hold_lines WHERE event = ? AND unit = ? AND deadline = ? AND hold_hash = ?
+
+-- name: end_holds
+-- Cancelling an event ends its holds, whatever their deadlines say; the sweeper takes them away.
+UPDATE holds SET deadline = 0 WHERE event = ?
+
+-- name: end_lines
+UPDATE hold_lines SET deadline = 0 WHERE event = ?
+
+-- name: order
+SELECT id, hold_hash, state, created_at, token_hash, buyer_name, buyer_email, buyer_hash, reference, metadata, lines, total,
+  payment_method, payment_reference FROM orders WHERE event = ? AND id = ?
+
+-- name: order_by_hold
+SELECT id, hold_hash, state, created_at, token_hash, buyer_name, buyer_email, buyer_hash, reference, metadata, lines, total,
+  payment_method, payment_reference FROM orders WHERE event = ? AND hold_hash = ?
+
+-- name: order_reference
+SELECT 1 FROM orders WHERE event = ? AND reference = ?
+
+-- name: insert_order
+INSERT INTO orders (event, id, hold_hash, state, created_at, token_hash, buyer_name, buyer_email, buyer_hash, reference,
+  metadata, lines, total, payment_method, payment_reference)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: update_order
+UPDATE orders SET state = ?, token_hash = ?, answered = answered + 1 WHERE event = ? AND id = ?
+
+-- name: answer_order
+UPDATE orders SET answered = answered + 1 WHERE event = ? AND id = ?
+
+-- name: tickets
+SELECT id, unit, seat, type, price, valid FROM tickets WHERE event = ? AND order_id = ? ORDER BY id
+
+-- name: insert_ticket
+INSERT INTO tickets (event, id, order_id, unit, seat, type, price, valid) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: update_ticket
+UPDATE tickets SET valid = ? WHERE event = ? AND id = ?
+
+-- name: buyer
+SELECT units FROM buyers WHERE event = ? AND buyer = ?
+
+-- name: move_buyer
+UPDATE buyers SET units = units + ? WHERE event = ? AND buyer = ?
+
+-- name: insert_buyer
+INSERT INTO buyers (event, buyer, units) VALUES (?, ?, 0) ON CONFLICT (event, buyer) DO NOTHING
+
+-- name: record_any
+SELECT body, answer, sealed FROM records WHERE id = ? AND at > ?
+
+-- name: put_record_any
+INSERT INTO records (id, body, answer, sealed, at) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET body = excluded.body, answer = excluded.answer, sealed = excluded.sealed, at = excluded.at
+
+-- name: forget_records_all
+DELETE FROM records WHERE id IN (SELECT id FROM records WHERE at <= ? ORDER BY at LIMIT ?)
+
+-- name: insert_log
+INSERT INTO log (event, number, at, kind, by, hold_hash, order_id, units, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: log_after
+SELECT kind, units FROM log WHERE event = ? AND number > ? ORDER BY number
+
+-- name: lapsed_quantity
+SELECT coalesce(sum(quantity), 0) FROM hold_lines WHERE event = ? AND unit = ? AND deadline <= ?
+
+-- name: update_event
+UPDATE events SET state = ?, reference = ?, doc = ?, revision = ?, map = ?, venue = ? WHERE n = ? AND revision = ?
+
+-- name: event_reference
+-- Whether another event of the organizer has a reference.
+SELECT 1 FROM events WHERE organizer = ? AND reference = ? AND id <> ?
+
+-- name: board
+-- What a lapsed line still occupies counts as free: at its deadline a unit can be claimed.
+SELECT a.unit, a.capacity, a.held - coalesce(l.q, 0), a.reserved, a.class, a.seat
+FROM allocations a LEFT JOIN (
+  SELECT unit, sum(quantity) AS q FROM hold_lines WHERE event = ?1 AND deadline <= ?2 GROUP BY unit
+) l ON l.unit = a.unit
+WHERE a.event = ?1 ORDER BY a.unit

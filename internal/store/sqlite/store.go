@@ -1,0 +1,361 @@
+// Package sqlite is the embedded store: holds and sales as rows of one SQLite file, durable, with
+// nothing to install. One process serves a file; its writer lock takes the part of row locks, so a
+// batch judged inside BEGIN IMMEDIATE is judged alone. README.md walks through the life of a hold.
+//
+// WAL with synchronous=FULL is asserted on every connection: a commit that was acknowledged has
+// been flushed.
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/driver"
+
+	"github.com/rowlock/rowlock/internal/inventory"
+)
+
+const (
+	busyTimeout    = 5 * time.Second // for another process that writes: key, backup
+	readersMax     = 4
+	recordLifetime = 24 * time.Hour
+	quickCheckTime = 2 * time.Second // how long opening may look for damage
+	applicationID  = 0x524F574C      // "ROWL", in the file's header
+	epochLength    = 6
+)
+
+// Errors of opening a file. Each is wrapped with the file's path.
+var (
+	ErrLocked  = errors.New("another rowlock server has this database open; stop it, or give this one another file")
+	ErrNewer   = errors.New("the database was written by a newer version of rowlock; use that version or a backup")
+	ErrCorrupt = errors.New("the file is damaged or not a rowlock database; restore a backup")
+)
+
+// Store is an open file. It implements inventory.Store, and gives package records its database.
+// Safe for concurrent use.
+type Store struct {
+	path  string
+	epoch string
+	lock  *os.File // held by a server, nil otherwise
+
+	write   sync.Mutex // one writer at a time, in Go, so that waiting costs no polling
+	writer  *conn      // nil when opened for reading
+	readers chan *conn // at most readersMax
+	db      *sql.DB
+
+	terms  sync.Map // event id → *cachedEvent, by revision
+	closed atomic.Bool
+}
+
+type cachedEvent struct {
+	n     int64
+	event *inventory.Event
+}
+
+// Open opens or creates a file for a server: alone, migrated. Errors: ErrLocked, ErrNewer,
+// ErrCorrupt, or what the file system says, with the path.
+func Open(ctx context.Context, path string) (*Store, error) {
+	lock, err := lockFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("database %s: %w", path, err)
+	}
+	s, err := open(ctx, path, true)
+	if err == nil {
+		err = migrate(ctx, s.db)
+		if err != nil {
+			s.Close()
+		}
+	}
+	if err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("database %s: %w", path, explain(err))
+	}
+	s.lock = lock
+	return s, nil
+}
+
+// OpenBeside opens an existing file for a short command while a server may be running: no lock, no migration.
+func OpenBeside(ctx context.Context, path string) (*Store, error) {
+	return openExisting(ctx, path, true)
+}
+
+// OpenReader opens an existing file for reading, also beside a server.
+func OpenReader(ctx context.Context, path string) (*Store, error) {
+	return openExisting(ctx, path, false)
+}
+
+func openExisting(ctx context.Context, path string, writable bool) (*Store, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("database %s: %w", path, err)
+	}
+	s, err := open(ctx, path, writable)
+	if err == nil {
+		if err = checkVersion(ctx, s.db); err != nil {
+			s.Close()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("database %s: %w", path, explain(err))
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, path string, writable bool) (*Store, error) {
+	s := &Store{path: path, epoch: newEpoch(), readers: make(chan *conn, readersMax)}
+	if writable {
+		w, err := openConn(path, true)
+		if err != nil {
+			return nil, err
+		}
+		s.writer = w
+		if err := checkFile(ctx, w.Conn); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	for range readersMax {
+		s.readers <- nil // opened when first needed
+	}
+	db, err := driver.Open(fileURI(path)+"&_txlock=immediate", settings(writable))
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	db.SetMaxOpenConns(readersMax)
+	s.db = db
+	return s, nil
+}
+
+// newEpoch names one opening of a file: positions of another opening, or of a restored copy, are
+// never mistaken for this one's.
+func newEpoch() string { return "k" + strings.ToLower(rand.Text()[:epochLength]) }
+
+func fileURI(path string) string {
+	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path) + "?_pragma=busy_timeout(5000)"
+}
+
+// lockFile takes the server's lock on the file itself. It ends with the process, however that ends,
+// and does not touch the locks that SQLite takes.
+func lockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, ErrLocked
+		}
+		return nil, err
+	}
+	return f, nil
+}
+
+// settings makes a connection safe, and asserts that it is.
+func settings(writable bool) func(*sqlite3.Conn) error {
+	return func(c *sqlite3.Conn) error {
+		if err := c.BusyTimeout(busyTimeout); err != nil {
+			return err
+		}
+		if writable {
+			if err := c.Exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"); err != nil {
+				return err
+			}
+		} else if err := c.Exec("PRAGMA query_only = ON; PRAGMA synchronous = FULL"); err != nil {
+			return err
+		}
+		return assertSafe(c)
+	}
+}
+
+// assertSafe reads back what durability rests on: drivers have been known to choose less.
+func assertSafe(c *sqlite3.Conn) error {
+	mode, err := pragma(c, "journal_mode")
+	if err != nil {
+		return err
+	}
+	level, err := pragma(c, "synchronous")
+	if err != nil {
+		return err
+	}
+	if mode != "wal" || level != "2" {
+		return fmt.Errorf("journal_mode is %s and synchronous %s, want wal and 2 (FULL); the file system may not support WAL", mode, level)
+	}
+	return nil
+}
+
+func pragma(c *sqlite3.Conn, name string) (string, error) {
+	st, _, err := c.Prepare("PRAGMA " + name)
+	if err != nil {
+		return "", err
+	}
+	defer st.Close()
+	st.Step()
+	return st.ColumnText(0), st.Err()
+}
+
+// checkFile refuses what is not ours before anything is written, and looks for damage as long as it may.
+func checkFile(ctx context.Context, c *sqlite3.Conn) error {
+	id, err := pragma(c, "application_id")
+	if err != nil {
+		return err
+	}
+	st, _, err := c.Prepare("SELECT count(*) FROM sqlite_schema")
+	if err != nil {
+		return err
+	}
+	st.Step()
+	tables, err := st.ColumnInt64(0), st.Close()
+	if err != nil {
+		return err
+	}
+	if tables == 0 {
+		return c.Exec(fmt.Sprintf("PRAGMA application_id = %d", applicationID))
+	}
+	if id != fmt.Sprint(applicationID) {
+		return ErrCorrupt
+	}
+	ctx, cancel := context.WithTimeout(ctx, quickCheckTime)
+	defer cancel()
+	old := c.SetInterrupt(ctx)
+	defer c.SetInterrupt(old)
+	found, err := pragma(c, "quick_check(1)")
+	if errors.Is(err, sqlite3.INTERRUPT) {
+		return nil // large: what it could read in time was sound
+	}
+	if err == nil && found != "ok" {
+		return ErrCorrupt
+	}
+	return err
+}
+
+// explain turns what SQLite says of a bad file into what an operator can act on.
+func explain(err error) error {
+	if errors.Is(err, sqlite3.NOTADB) || errors.Is(err, sqlite3.CORRUPT) {
+		return fmt.Errorf("%w (%w)", ErrCorrupt, err)
+	}
+	return err
+}
+
+// Close closes every connection and gives the file up. Callers have stopped using the store; closing
+// again does nothing.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	var errs []error
+	if s.db != nil {
+		errs = append(errs, s.db.Close())
+	}
+	for range len(s.readers) {
+		if c := <-s.readers; c != nil {
+			errs = append(errs, c.Close())
+		}
+	}
+	s.write.Lock()
+	defer s.write.Unlock()
+	if s.writer != nil {
+		errs = append(errs, s.writer.Close())
+		s.writer = nil
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Ready reports whether the database can be read.
+func (s *Store) Ready(ctx context.Context) error {
+	return s.read(ctx, func(c *conn) error {
+		_, err := c.now()
+		return err
+	})
+}
+
+// Backup copies the database, as it stands at one moment, to a new file.
+func (s *Store) Backup(ctx context.Context, dst string) error {
+	if _, err := os.Stat(dst); err == nil {
+		return fmt.Errorf("backup %s: %w", dst, os.ErrExist)
+	}
+	_, err := s.db.ExecContext(ctx, "VACUUM INTO "+sqlite3.Quote(dst))
+	if err != nil {
+		return fmt.Errorf("backup %s: %w", dst, err)
+	}
+	return nil
+}
+
+// Reader gives package records connections to read with.
+func (s *Store) Reader() *sql.DB { return s.db }
+
+// Clock is the SQL expression of now, in microseconds.
+func (s *Store) Clock() string { return strings.TrimPrefix(lastLine(queries["clock"]), "SELECT ") }
+
+func lastLine(text string) string {
+	lines := strings.Split(text, "\n")
+	return lines[len(lines)-1]
+}
+
+// Write runs one transaction of paperwork, alone among this process's writers.
+func (s *Store) Write(ctx context.Context, fn func(*sql.Tx) error) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("sqlite: begin: %w", err)
+	}
+	if err := fn(tx); err != nil {
+		return errors.Join(err, ignoreDone(tx.Rollback()))
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("sqlite: commit: %w", err)
+	}
+	return nil
+}
+
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+// read runs fn in one snapshot on a reading connection.
+func (s *Store) read(ctx context.Context, fn func(*conn) error) (err error) {
+	var c *conn
+	select {
+	case c = <-s.readers:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { s.readers <- c }()
+	if c == nil {
+		fresh, err := openConn(s.path, false)
+		if err != nil {
+			return err
+		}
+		c = fresh
+	}
+	old := c.SetInterrupt(ctx)
+	defer c.SetInterrupt(old)
+	if err := c.Exec("BEGIN"); err != nil {
+		return fmt.Errorf("sqlite: begin: %w", err)
+	}
+	defer func() {
+		// Nothing was written, so there is nothing a failing end could lose; an interrupted one is ended later.
+		c.SetInterrupt(context.Background())
+		if endErr := c.Exec("ROLLBACK"); err == nil {
+			err = endErr
+		}
+	}()
+	return fn(c)
+}

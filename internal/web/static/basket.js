@@ -1,0 +1,244 @@
+// The basket is a hold on the server. Clicks are sent one after the other, in their order, and the
+// page shows what the server answered: it never decides what can be had, what it costs, or for how long.
+
+import { call, Refusal } from "./api.js";
+
+const read = (name) => {
+  try {
+    return JSON.parse(sessionStorage.getItem(name));
+  } catch {
+    return null; // storage may be switched off; then a reload loses the basket, and no more
+  }
+};
+
+const keep = (name, value) => {
+  try {
+    if (value === null) sessionStorage.removeItem(name);
+    else sessionStorage.setItem(name, JSON.stringify(value));
+  } catch {
+    // As above.
+  }
+};
+
+export class Basket {
+  /** `on` has changed(), lapsed(lines), refused(error) and ordered(order). */
+  constructor(house, on) {
+    this.house = house;
+    this.on = on;
+    this.path = `/v1/events/${encodeURIComponent(house.event.id)}`;
+    this.kept = `rowlock.hold.${house.event.id}`;
+    this.keptOrder = `rowlock.order.${house.event.id}`;
+    this.keptCode = `rowlock.code.${house.event.id}`;
+    this.code = read(this.keptCode) || "";
+    this.hold = null;
+    this.own = read(this.kept); // { id, token }
+    this.deadline = 0; // by the page's monotonic clock
+    this.busy = 0;
+    this.last = Promise.resolve();
+  }
+
+  get lines() {
+    return this.hold ? this.hold.lines : [];
+  }
+
+  get units() {
+    return this.lines.reduce((n, l) => n + l.quantity, 0);
+  }
+
+  /** Seconds that are left, by what the server said. */
+  get left() {
+    return this.hold ? Math.max(0, (this.deadline - performance.now()) / 1000) : 0;
+  }
+
+  quantity(area, type) {
+    return this.lines.find((l) => l.area === area && l.ticket_type === type)?.quantity ?? 0;
+  }
+
+  useCode(code) {
+    this.code = code;
+    keep(this.keptCode, code || null);
+  }
+
+  codeHeader() {
+    return this.code ? { "Access-Code": this.code } : {};
+  }
+
+  #headers() {
+    return { ...this.codeHeader(), ...(this.own ? { "Hold-Token": this.own.token } : {}) };
+  }
+
+  #url(rest = "") {
+    return `${this.path}/holds/${encodeURIComponent(this.own.id)}${rest}`;
+  }
+
+  // Runs what a click asks for after everything that was asked before it.
+  #queue(step) {
+    this.busy++;
+    this.on.changed();
+    this.last = this.last.then(async () => {
+      try {
+        await step();
+      } catch (error) {
+        this.#failed(error);
+      } finally {
+        this.busy--;
+        this.on.changed();
+      }
+    });
+    return this.last;
+  }
+
+  #failed(error) {
+    const gone = error instanceof Refusal && error.code === "HOLD_EXPIRED";
+    if (gone) this.#lapse();
+    else this.on.refused(error);
+  }
+
+  #lapse() {
+    const lines = this.lines;
+    this.#take(null);
+    this.on.lapsed(lines);
+  }
+
+  // Takes the hold as the server shows it; null for none.
+  #take(hold) {
+    this.hold = hold;
+    if (!hold) this.own = null;
+    else if (hold.token) this.own = { id: hold.id, token: hold.token };
+    keep(this.kept, this.own);
+    this.deadline = hold ? performance.now() + hold.expires_in * 1000 : 0;
+    this.house.mine.clear();
+    for (const line of this.lines) {
+      if (line.seat) this.house.mine.add(this.house.plan.index.get(line.seat));
+    }
+  }
+
+  /** Finds the basket or the order again after a reload. */
+  async restore() {
+    const order = read(this.keptOrder);
+    if (order) {
+      try {
+        this.on.ordered(await call("GET", `${this.path}/orders/${encodeURIComponent(order.id)}`, { headers: { "Order-Token": order.token } }));
+        return;
+      } catch {
+        keep(this.keptOrder, null);
+      }
+    }
+    if (!this.own) return;
+    try {
+      const hold = await call("GET", this.#url(), { headers: this.#headers() });
+      this.#take(hold.state === "live" ? hold : null);
+    } catch (error) {
+      if (error instanceof Refusal && error.status > 0 && error.status < 500) this.#take(null);
+      else this.on.refused(error);
+    }
+    this.on.changed();
+  }
+
+  /** Adds a seat, or takes it out when it is in. */
+  toggle(i) {
+    const { house } = this;
+    if (house.pending.has(i)) return;
+    house.pending.add(i);
+    this.#queue(async () => {
+      try {
+        const { key } = house.plan.seats[i];
+        if (house.mine.has(i)) await this.#remove({ seats: [key] }, 1);
+        else await this.#add({ seats: [key] });
+      } finally {
+        house.pending.delete(i);
+      }
+    });
+  }
+
+  /** Adds units of an area, or takes some out when delta is negative. */
+  area(area, type, delta) {
+    this.#queue(async () => {
+      const quantity = Math.min(Math.abs(delta), delta < 0 ? this.quantity(area, type) : Infinity);
+      if (!quantity) return;
+      const part = { areas: [{ area, quantity, ticket_type: type }] };
+      if (delta > 0) await this.#add(part);
+      else await this.#remove(part, quantity);
+    });
+  }
+
+  async #add(part) {
+    if (this.own) this.#take(await call("PATCH", this.#url(), { headers: this.#headers(), body: { add: part } }));
+    else await this.#claim(part);
+  }
+
+  async #claim(body) {
+    this.#take(await call("POST", `${this.path}/holds`, { headers: this.codeHeader(), body }));
+  }
+
+  // A hold is never empty: taking the last unit out lets it go.
+  async #remove(part, units) {
+    if (units >= this.units) return this.#release();
+    this.#take(await call("PATCH", this.#url(), { headers: this.#headers(), body: { remove: part } }));
+  }
+
+  async #release() {
+    if (!this.own) return;
+    await call("DELETE", this.#url(), { headers: this.#headers() });
+    this.#take(null);
+  }
+
+  release() {
+    return this.#queue(() => this.#release());
+  }
+
+  /** Sells a held seat as another ticket type. */
+  retype(seat, type) {
+    return this.#queue(async () => {
+      this.#take(await call("PATCH", this.#url(), { headers: this.#headers(), body: { ticket_types: { [seat]: type } } }));
+    });
+  }
+
+  /** Asks for seats together. */
+  best(quantity, type) {
+    return this.#queue(() => this.#claim({ best_available: type ? { quantity, ticket_type: type } : { quantity } }));
+  }
+
+  /** Claims again what a lapsed basket had. */
+  again(lines) {
+    const seats = lines.filter((l) => l.seat);
+    const body = {
+      seats: seats.map((l) => l.seat),
+      ticket_types: Object.fromEntries(seats.map((l) => [l.seat, l.ticket_type])),
+      areas: lines.filter((l) => l.area).map((l) => ({ area: l.area, quantity: l.quantity, ticket_type: l.ticket_type })),
+    };
+    return this.#queue(() => this.#claim(body));
+  }
+
+  extend() {
+    return this.#queue(async () => {
+      if (this.own) this.#take(await call("POST", this.#url("/extend"), { headers: this.#headers() }));
+    });
+  }
+
+  /** Looks whether the hold still lives. The server's clock decides, so the page asks at zero. */
+  check() {
+    return this.#queue(async () => {
+      if (!this.own) return;
+      const hold = await call("GET", this.#url(), { headers: this.#headers() });
+      if (hold.state === "live") this.#take(hold);
+      else this.#take(null);
+    });
+  }
+
+  /** Buys the hold. A repeat gives the same order, so trying again is safe. */
+  order(buyer) {
+    return this.#queue(async () => {
+      if (!this.own) return;
+      const order = await call("POST", `${this.path}/orders`, { headers: this.#headers(), body: { hold: this.own.id, buyer } });
+      keep(this.keptOrder, { id: order.id, token: order.token });
+      this.#take(null);
+      this.on.ordered(order);
+    });
+  }
+
+  /** Forgets a confirmed order, to buy more. */
+  forgetOrder() {
+    keep(this.keptOrder, null);
+  }
+}

@@ -1,0 +1,374 @@
+// The page of one event: the map, the picker, the basket, and the poll that keeps them true.
+
+import { call, inWords } from "./api.js";
+import { Basket } from "./basket.js";
+import { announce, byId, el, fill, show } from "./dom.js";
+import { seat as drawSeat, palette } from "./draw.js";
+import { count, duration, instant, listed, STATES } from "./format.js";
+import { Picker } from "./picker.js";
+import { House, Plan } from "./plan.js";
+import { View } from "./view.js";
+
+const POLL_SECONDS = 1;
+const POLL_SECONDS_MAX = 10; // while the server does not answer
+const TELL_SECONDS = [300, 120, 60, 30]; // time left that is said aloud
+
+const id = decodeURIComponent(location.pathname.split("/")[2] || "");
+const path = `/v1/events/${encodeURIComponent(id)}`;
+
+let house;
+let basket;
+let view;
+let picker;
+let timer = 0;
+let failures = 0;
+let polling = false;
+let lost = []; // lines of a basket that lapsed
+let told = Infinity; // the last of TELL_SECONDS that was said
+
+function message(text, { bad = false, actions = [] } = {}) {
+  const box = byId("message");
+  box.textContent = text;
+  box.className = bad ? "message bad" : "message";
+  show(box, text !== "");
+  fill(byId("message-actions"), actions);
+  if (text) announce(byId(bad ? "alert" : "live"), text);
+}
+
+// ---- the server's state
+
+async function loadBoard() {
+  house.setBoard(await call("GET", `${path}/board`));
+}
+
+async function loadOffer() {
+  house.setOffer(await call("GET", `${path}/offer`, { headers: basket.codeHeader() }));
+  drawOffer();
+}
+
+async function poll() {
+  clearTimeout(timer);
+  if (polling) return;
+  polling = true;
+  try {
+    const changes = await call("GET", `${path}/changes?after=${encodeURIComponent(house.position)}`);
+    if (changes.resync) await loadBoard();
+    else house.setChanges(changes);
+    if (changes.offer !== house.offer.version) await loadOffer();
+    failures = 0;
+  } catch {
+    failures++;
+  } finally {
+    polling = false;
+  }
+  banner();
+  draw();
+  const wait = Math.min(POLL_SECONDS * 2 ** failures, POLL_SECONDS_MAX);
+  if (!document.hidden) timer = setTimeout(poll, wait * 1000);
+}
+
+function banner() {
+  const { event } = house;
+  const box = byId("banner");
+  let text = event.state === "on_sale" ? "" : STATES[event.state] || event.state;
+  if (failures > 1) text = "The server does not answer. The map may be out of date; trying again.";
+  else if (event.state === "on_sale" && event.sale.starts_at && new Date(event.sale.starts_at) > new Date()) {
+    text = `On sale from ${instant(event.sale.starts_at, event.time_zone)}`;
+  }
+  if (box.textContent !== text) {
+    box.textContent = text;
+    announce(byId("live"), text);
+  }
+  show(box, text !== "");
+}
+
+// ---- the map
+
+function pick(i) {
+  const status = house.status(i);
+  if (status === "free" || status === "mine") {
+    message("");
+    basket.toggle(i);
+  } else if (status !== "pending") {
+    message(`${house.describe(i)}.`, { bad: true });
+  }
+}
+
+function hover(i, x, y) {
+  const tip = byId("tip");
+  show(tip, i >= 0);
+  if (i < 0) return;
+  const seat = house.plan.seats[i];
+  tip.textContent = `${house.describe(i)} · ${seat.section}`;
+  const box = byId("map");
+  const left = Math.max(0, Math.min(x + 14, box.clientWidth - tip.offsetWidth - 4));
+  tip.style.transform = `translate(${left}px, ${Math.max(0, y - tip.offsetHeight - 10)}px)`;
+}
+
+function sign(status, text, tier = 0, accessible = false) {
+  const canvas = el("canvas", { width: 40, height: 40, "aria-hidden": "true" });
+  drawSeat(canvas.getContext("2d"), status, { x: 20, y: 20, r: 17, tier, accessible }, palette());
+  return el("li", {}, canvas, text);
+}
+
+function legend() {
+  const prices = house.prices.map((minor, k) => sign("free", k < 3 || house.prices.length <= 4 ? house.money(minor) : `${house.money(minor)} and more`, house.shade(k)));
+  const special = house.plan.seats.some((s) => s.accessible) ? [sign("free", "Wheelchair place", 0, true)] : [];
+  fill(byId("legend"), prices.slice(0, 4), sign("mine", "Yours"), sign("held", "Held"), sign("sold", "Sold"), sign("none", "Not on sale"), special);
+}
+
+// ---- areas without seats
+
+const areaRows = new Map();
+
+function areaRow(area, type) {
+  const name = `${area.name}, ${house.typeInWords(type)}`;
+  const step = (delta, text, words) => el("button", { type: "button", text, "aria-label": `${words}: ${name}`, click: () => {
+    message("");
+    basket.area(area.key, type, delta);
+  } });
+  const row = {
+    key: area.key, type,
+    less: step(-1, "−", "One less"),
+    more: step(1, "+", "One more"),
+    number: el("output", { text: "0" }),
+    free: el("span", { class: "quiet" }),
+  };
+  row.node = el("li", { id: `area-${area.key}-${type}` },
+    el("span", { class: "grow" }, el("strong", { text: area.name }), el("span", { class: "quiet", text: house.typeInWords(type) }), row.free),
+    el("span", { class: "stepper" }, row.less, row.number, row.more));
+  return row;
+}
+
+function areas() {
+  const rows = house.plan.areas.flatMap((area) => (house.offer.areas[area.key] || []).map((type) => [area, type]));
+  const names = rows.map(([area, type]) => `${area.key} ${type}`);
+  // Rows that are still offered stay, so that the focus does.
+  for (const name of areaRows.keys()) if (!names.includes(name)) areaRows.delete(name);
+  rows.forEach(([area, type], k) => {
+    if (!areaRows.has(names[k])) areaRows.set(names[k], areaRow(area, type));
+  });
+  const nodes = names.map((name) => areaRows.get(name).node);
+  const list = byId("areas");
+  if (nodes.length !== list.children.length || nodes.some((n, k) => list.children[k] !== n)) fill(list, nodes);
+  show(byId("area-picker"), nodes.length > 0);
+}
+
+function drawAreas() {
+  for (const row of areaRows.values()) {
+    const mine = basket.quantity(row.key, row.type);
+    const free = house.areaFree(row.key);
+    if (row.number.textContent !== String(mine)) row.number.textContent = mine;
+    row.free.textContent = free ? `${free.toLocaleString("en")} free` : "none free";
+    // Not the disabled attribute: a button that has the focus must not lose it.
+    row.less.setAttribute("aria-disabled", String(mine === 0));
+    row.more.setAttribute("aria-disabled", String(free === 0));
+  }
+}
+
+function showArea(key) {
+  const row = [...areaRows.values()].find((r) => r.key === key);
+  if (!row) return;
+  row.node.scrollIntoView({ block: "nearest" });
+  row.more.focus();
+}
+
+// ---- the basket
+
+function line(l) {
+  const key = `${l.seat || l.area} ${l.ticket_type}`;
+  const name = l.seat ? `${l.label}` : `${l.label}${l.quantity > 1 ? ` × ${l.quantity}` : ""}`;
+  const i = l.seat ? house.plan.index.get(l.seat) : -1;
+  const types = i >= 0 ? house.offered[i] : [];
+  const choice = types.length > 1 && types.includes(l.ticket_type)
+    ? el("select", { "aria-label": `Ticket type of ${l.label}`, "data-key": `type ${l.seat}`, change: (e) => basket.retype(l.seat, e.target.value) },
+      types.map((t) => el("option", { value: t, selected: t === l.ticket_type, text: house.typeInWords(t) })))
+    : el("span", { class: "quiet", text: house.typeName(l.ticket_type) });
+  const remove = el("button", { type: "button", class: "plain", text: "✕", "aria-label": `Remove ${name}`, "data-key": `remove ${key}`, click: () => {
+    message("");
+    if (l.seat) basket.toggle(i);
+    else basket.area(l.area, l.ticket_type, -l.quantity);
+  } });
+  return el("li", {}, el("span", { class: "grow" }, el("span", { text: name }), choice), el("span", { class: "amount", text: house.money(l.amount) }), remove);
+}
+
+let shownHold = null;
+
+function lines() {
+  const list = byId("lines");
+  if (basket.hold === shownHold) return;
+  shownHold = basket.hold;
+  const focused = list.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  fill(list, basket.lines.map(line));
+  if (focused === null) return;
+  const again = [...list.querySelectorAll("[data-key]")];
+  (again.find((n) => n.dataset.key === focused) || again[0] || byId("best-count")).focus();
+}
+
+function drawBasket() {
+  const { hold } = basket;
+  lines();
+  const open = house.event.state === "on_sale";
+  show(byId("empty"), !hold && !lost.length);
+  show(byId("best"), !hold && open && house.prices.length > 0);
+  show(byId("total"), !!hold);
+  show(byId("hold-actions"), !!hold);
+  show(byId("checkout"), !!hold);
+  show(byId("clock"), !!hold);
+  if (hold) byId("total-amount").textContent = house.money(hold.total);
+  byId("basket").setAttribute("aria-busy", String(basket.busy > 0));
+}
+
+let before = { units: 0, total: 0 };
+
+// Says what a change did, once everything that was clicked has been answered.
+function tellChange() {
+  if (basket.busy) return;
+  const now = { units: basket.units, total: basket.hold?.total ?? 0 };
+  if (now.units !== before.units || now.total !== before.total) {
+    announce(byId("live"), now.units ? `In your basket: ${count(now.units, "ticket")}, ${house.money(now.total)}.` : "Your basket is empty.");
+  }
+  before = now;
+}
+
+function lapsed(gone) {
+  lost = gone;
+  const names = listed(gone.map((l) => l.label));
+  const again = el("button", { type: "button", text: "Try the same seats again", click: () => {
+    const asked = lost;
+    lost = [];
+    message("");
+    basket.again(asked);
+  } });
+  message(gone.length ? `Your time is up. ${names} went back on sale.` : "Your time is up.", { bad: true, actions: gone.length ? [again] : [] });
+  poll();
+}
+
+function refused(error) {
+  message(inWords(error, (key) => house.plan.label(key)), { bad: true });
+  poll(); // whatever was refused, the map should show why
+}
+
+let shownLeft = -1;
+
+function tick() {
+  if (!basket.hold) {
+    told = Infinity;
+    return;
+  }
+  const seconds = Math.floor(basket.left);
+  if (seconds === shownLeft) return;
+  shownLeft = seconds;
+  byId("left").textContent = duration(seconds);
+  byId("clock").classList.toggle("soon", seconds <= 60);
+  const mark = TELL_SECONDS.findLast((s) => seconds <= s);
+  if (mark !== undefined && mark < told) announce(byId("live"), `${duration(seconds)} left to order.`);
+  told = mark ?? Infinity;
+  if (seconds === 0 && !basket.busy) {
+    shownLeft = -1; // asked again in the next tick if the server's clock is not there yet
+    basket.check();
+  }
+}
+
+// ---- the confirmation
+
+function ordered(order) {
+  const box = byId("confirmation");
+  const title = el("h2", { id: "confirmation-title", tabindex: "-1", text: order.state === "cancelled" ? "Order cancelled" : "Order confirmed" });
+  const tickets = order.tickets.map((t) => el("li", { class: t.state === "valid" ? "ticket" : "ticket void" },
+    el("span", { class: "grow" }, el("strong", { text: t.label }), el("span", { class: "quiet", text: `${house.typeName(t.ticket_type)}${t.state === "valid" ? "" : ", cancelled"}` })),
+    el("code", { text: t.id })));
+  fill(box,
+    title,
+    el("p", { text: order.buyer ? `Thank you, ${order.buyer.name}. The tickets are for ${order.buyer.email}.` : "Thank you." }),
+    el("dl", {}, el("dt", { text: "Order" }), el("dd", {}, el("code", { id: "order-id", text: order.id })), el("dt", { text: "Total" }), el("dd", { text: house.money(order.total) })),
+    el("h3", { text: count(order.tickets.length, "ticket") }),
+    el("ul", { class: "tickets" }, tickets),
+    el("p", { class: "actions" }, el("button", { type: "button", text: "Buy more", click: () => {
+      basket.forgetOrder();
+      show(box, false);
+      show(byId("shop"), true);
+      message("");
+      view.redraw();
+      byId("basket-title").focus();
+    } })));
+  show(byId("shop"), false);
+  show(box, true);
+  title.focus();
+  announce(byId("live"), `${title.textContent}.`);
+}
+
+// ---- putting it together
+
+function draw() {
+  view?.redraw();
+  picker?.update();
+  drawAreas();
+  drawBasket();
+  tellChange();
+}
+
+function drawOffer() {
+  legend();
+  areas();
+  const types = new Set(house.offered.flat());
+  fill(byId("best-type"), el("option", { value: "", text: "any ticket type" }), [...types].map((t) => el("option", { value: t, text: house.typeInWords(t) })));
+}
+
+function listen() {
+  const submit = (form, act) => byId(form).addEventListener("submit", (e) => {
+    e.preventDefault();
+    act();
+  });
+  byId("zoom-in").addEventListener("click", () => view.zoom(1.6));
+  byId("zoom-out").addEventListener("click", () => view.zoom(1 / 1.6));
+  byId("zoom-all").addEventListener("click", () => view.fit());
+  byId("extend").addEventListener("click", () => basket.extend());
+  byId("release").addEventListener("click", () => basket.release());
+  submit("best", () => {
+    message("");
+    basket.best(Number(byId("best-count").value), byId("best-type").value);
+  });
+  submit("checkout", () => basket.order({ name: byId("buyer-name").value.trim(), email: byId("buyer-email").value.trim() }));
+  submit("code-form", async () => {
+    basket.useCode(byId("code").value.trim());
+    try {
+      await loadOffer();
+      message(basket.code ? "The map shows what this code opens." : "");
+    } catch (error) {
+      refused(error);
+    }
+    draw();
+  });
+  document.addEventListener("visibilitychange", () => !document.hidden && poll());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", legend);
+  setInterval(tick, 200);
+}
+
+async function start() {
+  const [event, map] = await Promise.all([call("GET", path), call("GET", `${path}/map`)]);
+  house = new House(event, new Plan(map));
+  document.title = `${event.name} · Rowlock`;
+  byId("name").textContent = event.name;
+  byId("when").textContent = `${instant(event.starts_at, event.time_zone)} · ${event.venue.name}`;
+  byId("best-count").max = event.limits.units_per_hold;
+  basket = new Basket(house, { changed: draw, lapsed, refused, ordered });
+  byId("code").value = basket.code;
+  await loadBoard();
+  await loadOffer();
+  show(byId("shop"), true);
+  show(byId("seat-picker"), house.plan.seats.length > 0);
+  view = new View(byId("canvas"), house, { seat: pick, area: showArea, hover });
+  if (house.plan.seats.length) picker = new Picker(house, pick);
+  listen();
+  banner();
+  await basket.restore();
+  draw();
+  timer = setTimeout(poll, POLL_SECONDS * 1000);
+  byId("main").dataset.ready = "true";
+}
+
+start().catch((error) => {
+  byId("name").textContent = "This event cannot be shown";
+  byId("when").textContent = inWords(error, (key) => key);
+});
