@@ -504,3 +504,34 @@ func missingContracts(s source) []string {
 	}
 	return []string{s.Path + " does not open with a comment that states its contract"}
 }
+
+var testName = regexp.MustCompile("`((?:Test|Fuzz)[A-Z0-9]\\w*)`")
+
+// missingTests lists the tests that a document names and no file declares.
+func missingTests(document string, files []source) []string {
+	var out []string
+	for _, m := range testName.FindAllStringSubmatch(document, -1) {
+		declared := slices.ContainsFunc(files, func(f source) bool {
+			return f.isTest() && strings.Contains(f.Text, "func "+m[1]+"(")
+		})
+		if !declared {
+			out = append(out, "there is no test "+m[1])
+		}
+	}
+	return out
+}
+
+func TestTheArchitectureNamesTestsThatExist(t *testing.T) {
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(testName.FindAllString(string(text), -1)) == 0 {
+		t.Error("it names none at all")
+	}
+	report(t, missingTests(string(text), readTree(t)))
+	files := []source{{Path: "a_test.go", Text: "func TestThere(t *testing.T) {"}}
+	if got := missingTests("`TestThere` and `TestGone`", files); len(got) != 1 {
+		t.Errorf("of two names, one of a missing test, %v are reported", got)
+	}
+}

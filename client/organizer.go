@@ -90,17 +90,9 @@ func (c *Client) PatchAllocations(ctx context.Context, event string, r Allocatio
 	return send[AllocationResult](ctx, c, http.MethodPatch, pathOf("events", event, "allocations"), r, opts)
 }
 
-// channelBody is a ChannelRequest without the id, which stands in the path. Nil codes are left out
-// and keep the present ones.
-type channelBody struct {
-	Name        string   `json:"name,omitzero"`
-	AccessCodes []string `json:"access_codes,omitzero"`
-}
-
 // PutChannel creates or replaces the channel with r.ID.
 func (c *Client) PutChannel(ctx context.Context, event string, r ChannelRequest, opts ...CallOption) (*Channel, error) {
-	body := channelBody{Name: r.Name, AccessCodes: r.AccessCodes}
-	return send[Channel](ctx, c, http.MethodPut, pathOf("events", event, "channels", r.ID), body, opts)
+	return send[Channel](ctx, c, http.MethodPut, pathOf("events", event, "channels", r.ID), r, opts)
 }
 
 // Report sums an event up.
@@ -118,7 +110,7 @@ func (c *Client) RotateKey(ctx context.Context, key string, opts ...CallOption) 
 	return send[Key](ctx, c, http.MethodPost, pathOf("keys", key, "rotate"), nil, opts)
 }
 
-// RevokeKey ends a key at once.
-func (c *Client) RevokeKey(ctx context.Context, key string, opts ...CallOption) error {
-	return c.do(ctx, http.MethodDelete, pathOf("keys", key), nil, nil, nil, opts)
+// RevokeKey ends a key at once, and answers it as it then is. One that is revoked already stays so.
+func (c *Client) RevokeKey(ctx context.Context, key string, opts ...CallOption) (*Key, error) {
+	return send[Key](ctx, c, http.MethodDelete, pathOf("keys", key), nil, opts)
 }

@@ -116,6 +116,10 @@ func TestBadSettingsAreNamedInOneLineAndEndWithTwo(t *testing.T) {
 		{[]string{"race", "--url", "http://127.0.0.1:1", "--key", "rk_x", "--db", "sqlite:a.db"}, "--db"},
 		{[]string{"race", "--only", "sack-race"}, "--only"},
 		{[]string{"race", "--report", filepath.Join(t.TempDir(), "absent", "race.html")}, "--report"},
+		{[]string{"bench", "--only", "picnic"}, "--only"},
+		{[]string{"bench", "--connections", "513"}, "--connections"},
+		{[]string{"bench", "--duration", "0s"}, "--duration"},
+		{[]string{"bench", "--duration", "6m"}, "--duration"},
 		{[]string{"key", "create", "--organizer", "", "--db", "sqlite:a.db"}, "--organizer"},
 		{[]string{"completion", "tcsh"}, "bash"},
 	} {

@@ -172,13 +172,7 @@ func FuzzHoldBody(f *testing.F) {
 	f.Add([]byte(`{"best_available":{"quantity":4,"accessible":5}}`))
 	f.Add([]byte(`{"areas":[{"area":"FLOOR","quantity":-1}],"metadata":{"":"x"}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var in client.HoldRequest
-		err := decode(body, &in)
-		if err == nil {
-			var found faults
-			found.hold(&in)
-			err = found.err()
-		}
+		in, err := readHold(body)
 		if err != nil {
 			refusal := refusalOf(err)
 			var b bytes.Buffer

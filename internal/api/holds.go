@@ -25,15 +25,21 @@ func areaWants(areas []client.AreaRequest) []inventory.AreaWant {
 	return wants
 }
 
-// createHold claims units.
-func (s *Server) createHold(x *exchange, r *http.Request) error {
-	var in client.HoldRequest
-	if err := decode(x.body, &in); err != nil {
-		return err
+// readHold reads what is wanted.
+func readHold(body []byte) (*client.HoldRequest, error) {
+	in := new(client.HoldRequest)
+	if err := decode(body, in); err != nil {
+		return nil, err
 	}
 	var f faults
-	f.hold(&in)
-	if err := f.err(); err != nil {
+	f.hold(in)
+	return in, f.err()
+}
+
+// createHold claims units.
+func (s *Server) createHold(x *exchange, r *http.Request) error {
+	in, err := readHold(x.body)
+	if err != nil {
 		return err
 	}
 	once, err := x.idempotency(r)

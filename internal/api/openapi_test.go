@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -40,6 +41,7 @@ type response struct {
 // document checks answers against the OpenAPI document of this build.
 type document struct {
 	description
+	mu       sync.Mutex
 	compiler *jsonschema.Compiler
 	schemas  map[string]*jsonschema.Schema
 }
@@ -118,6 +120,8 @@ func (d *document) check(method, pattern string, status int, contentType string,
 }
 
 func (d *document) schema(at string) (*jsonschema.Schema, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if s, ok := d.schemas[at]; ok {
 		return s, nil
 	}

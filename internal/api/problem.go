@@ -72,8 +72,8 @@ func invalid(field, code, detail string) error {
 	return &inventory.Refusal{Code: inventory.Invalid, Faults: []inventory.Fault{{Field: field, Code: code, Detail: detail}}}
 }
 
-// refusalOf finds what an error says to a client. Whatever is not a refusal says nothing but that
-// something went wrong.
+// refusalOf finds what an error says to a client. The Service's other errors are faults of the store,
+// which pass; a panic or an answer that cannot be rendered is a fault of ours. Neither says more.
 func refusalOf(err error) *inventory.Refusal {
 	if r, ok := errors.AsType[*inventory.Refusal](err); ok {
 		if _, known := problemTable[r.Code]; known {
@@ -81,14 +81,14 @@ func refusalOf(err error) *inventory.Refusal {
 		}
 		return &inventory.Refusal{Code: codeInternal}
 	}
-	code := codeInternal
-	switch {
+	code := inventory.Unavailable
+	switch _, panicked := errors.AsType[*panicError](err); {
+	case panicked:
+		code = codeInternal
 	case errors.Is(err, office.ErrUnknownKey):
 		code = codeUnauthorized
 	case errors.Is(err, inventory.ErrNotFound):
 		code = inventory.NotFound
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		code = inventory.Unavailable
 	}
 	return &inventory.Refusal{Code: code}
 }

@@ -177,7 +177,7 @@ func TestAnErrorsTextStaysInside(t *testing.T) {
 		"cannot be shown": func(_ *Server, x *exchange, _ *http.Request) error {
 			return x.reply(200, map[string]any{secret: func() {}})
 		},
-		"handler's nil map": func(*Server, *exchange, *http.Request) error { var m map[string]int; m[secret]++; return nil },
+		"a bug of the runtime's finding": func(_ *Server, x *exchange, _ *http.Request) error { return x.reply(200, secret[len(x.id)*100:]) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
@@ -470,16 +470,16 @@ func TestMetricsAreBounded(t *testing.T) {
 
 func TestEmailsThatCannotBe(t *testing.T) {
 	for s, want := range map[string]bool{
-		"buyer@example.com":                       true,
-		"b.u-y+er@mail.example.com":               true,
-		"bücher@example.com":                      true,
-		"buyer":                                   false,
-		"@example.com":                            false,
-		"buyer@":                                  false,
-		"a@b@example.com":                         false,
-		"buyer@example..com":                      false,
-		"buyer@.example.com":                      false,
-		"Buyer <buyer@example.com>":               false,
+		"buyer@example.com":         true,
+		"b.u-y+er@mail.example.com": true,
+		"bücher@example.com":        true,
+		"buyer":                     false,
+		"@example.com":              false,
+		"buyer@":                    false,
+		"a@b@example.com":           false,
+		"buyer@example..com":        false,
+		"buyer@.example.com":        false,
+		"Buyer <buyer@example.com>": false,
 		"buyer@example.com\r\nBcc: x@example.com": false,
 		strings.Repeat("x", 65) + "@example.com":  false,
 		"buyer@" + strings.Repeat("x", 250):       false,

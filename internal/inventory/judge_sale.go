@@ -29,10 +29,10 @@ func JudgeSales(now Instant, terms *Terms, rows Rows, batch []Sale) ([]SaleOutco
 
 // JudgeReturn decides what cancelling tickets of one order does. Each ticket gives its unit back
 // once, whatever was cancelled before and in whatever order.
-func JudgeReturn(now Instant, terms *Terms, rows Rows, r Return) (*Order, *Refusal, *Effects) {
+func JudgeReturn(now Instant, terms *Terms, rows Rows, r Return) (ReturnOutcome, *Effects) {
 	b := newBench(now, terms, rows)
-	o, refusal := b.giveBack(&r)
-	return o, refusal, b.effects()
+	out := b.giveBack(&r)
+	return out, b.effects()
 }
 
 // orderOf finds the order a hold became, in this batch or before.
@@ -82,10 +82,13 @@ func (b *bench) mayBuy(hc *holdCase, s *Sale) *Refusal {
 	if hc.is == nil || hc.is.Deadline <= b.now {
 		return refuse(HoldExpired)
 	}
+	if !s.ByKey && s.Buyer.Email == "" {
+		return invalid("/buyer/email", faultRequired, "The tickets need an address to go to.")
+	}
 	if s.Reference != "" && b.orderReferenceTaken(s.Reference) {
 		return refuse(ReferenceTaken)
 	}
-	if s.ByKey || s.Buyer.Hash == ([16]byte{}) {
+	if s.ByKey {
 		return nil
 	}
 	if b.buyerCase(s.Buyer.Hash).is+sumLines(hc.is.Lines) > b.terms.UnitsPerBuyer {
@@ -167,23 +170,23 @@ func (b *bench) buyer(hash [16]byte, units int64) {
 }
 
 // giveBack cancels the tickets named, or all.
-func (b *bench) giveBack(r *Return) (*Order, *Refusal) {
+func (b *bench) giveBack(r *Return) ReturnOutcome {
 	o, ok := b.rows.Order(r.Order)
 	if !ok {
-		return nil, refuse(NotFound)
+		return ReturnOutcome{Refusal: refuse(NotFound)}
 	}
 	if rec, ok := b.record(r.ID); ok {
 		if rec.Body != r.Body {
-			return nil, refuse(KeyReused)
+			return ReturnOutcome{Refusal: refuse(KeyReused)}
 		}
-		return o, nil
+		return ReturnOutcome{Order: o, Replayed: true}
 	}
 	c := *o
 	c.Tickets = slices.Clone(o.Tickets)
 	var back []Line
 	for _, id := range r.Tickets {
 		if !slices.ContainsFunc(c.Tickets, func(t Ticket) bool { return t.ID == id }) {
-			return nil, refuse(NotFound)
+			return ReturnOutcome{Refusal: refuse(NotFound)}
 		}
 	}
 	for i := range c.Tickets {
@@ -196,7 +199,7 @@ func (b *bench) giveBack(r *Return) (*Order, *Refusal) {
 		back = append(back, Line{Unit: t.Unit, Quantity: 1})
 	}
 	if len(back) == 0 {
-		return o, nil
+		return ReturnOutcome{Order: o}
 	}
 	if !slices.ContainsFunc(c.Tickets, func(t Ticket) bool { return t.Valid }) {
 		c.State = OrderCancelled
@@ -207,7 +210,7 @@ func (b *bench) giveBack(r *Return) (*Order, *Refusal) {
 	if r.ID != (CommandID{}) {
 		b.keep(Record{ID: r.ID, Body: r.Body, Answer: []byte(c.ID)})
 	}
-	return &c, nil
+	return ReturnOutcome{Order: &c}
 }
 
 func (b *bench) effectsOfSales() {

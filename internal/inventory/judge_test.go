@@ -348,7 +348,7 @@ func TestPromise6ManySalesOfOneHoldAreOneOrder(t *testing.T) {
 	s.judge(t, start, terms, claimN(1, seatWant(0), Want{4, 0, 2}))
 	batch := make([]Sale, 50)
 	for i := range batch {
-		batch[i] = Sale{Key: keyN(1), Order: fmt.Sprintf("ord_%d", i), By: "buyer", Buyer: Buyer{Hash: [16]byte{7}}}
+		batch[i] = Sale{Key: keyN(1), Order: fmt.Sprintf("ord_%d", i), By: "buyer", Buyer: Buyer{Email: "buyer@example.com", Hash: [16]byte{7}}}
 	}
 	outs, eff := JudgeSales(start, terms, s, batch)
 	s.write(t, eff)
@@ -372,7 +372,7 @@ func TestABuyersLimitCountsAcrossOrders(t *testing.T) {
 	terms := testTerms()
 	sell := func(n int, byKey bool) *Refusal {
 		s.judge(t, start, terms, claimN(n, Want{0, 0, 4}))
-		outs, eff := JudgeSales(start, terms, s, []Sale{{Key: keyN(n), Order: fmt.Sprintf("ord_%d", n), ByKey: byKey, Buyer: Buyer{Hash: [16]byte{7}}}})
+		outs, eff := JudgeSales(start, terms, s, []Sale{{Key: keyN(n), Order: fmt.Sprintf("ord_%d", n), ByKey: byKey, Buyer: Buyer{Email: "buyer@example.com", Hash: [16]byte{7}}}})
 		s.write(t, eff)
 		return outs[0].Refusal
 	}
@@ -401,12 +401,12 @@ func TestReturnsGiveUnitsBackOnceInAnyOrder(t *testing.T) {
 		s := newSheet(2, 5)
 		terms := testTerms()
 		s.judge(t, start, terms, claimN(1, seatWant(0), seatWant(1)))
-		_, eff := JudgeSales(start, terms, s, []Sale{{Key: keyN(1), Order: "ord_1", Buyer: Buyer{Hash: [16]byte{7}}}})
+		_, eff := JudgeSales(start, terms, s, []Sale{{Key: keyN(1), Order: "ord_1", Buyer: Buyer{Email: "buyer@example.com", Hash: [16]byte{7}}}})
 		s.write(t, eff)
 		for _, r := range order {
-			o, refusal, eff := JudgeReturn(start, terms, s, r)
-			if refusal != nil || o == nil {
-				t.Fatal(refusal)
+			out, eff := JudgeReturn(start, terms, s, r)
+			if out.Order == nil {
+				t.Fatal(out.Refusal)
 			}
 			s.write(t, eff)
 		}
@@ -457,7 +457,7 @@ func TestRulesOfTheEventsState(t *testing.T) {
 		if release.Released != (state != Cancelled) {
 			t.Errorf("%s: release %+v", state, release)
 		}
-		outs, eff := JudgeSales(start, terms, s, []Sale{{Key: keyN(3), Order: "ord_3"}})
+		outs, eff := JudgeSales(start, terms, s, []Sale{{Key: keyN(3), Order: "ord_3", Buyer: Buyer{Email: "buyer@example.com"}}})
 		s.write(t, eff)
 		if state == Cancelled && (outs[0].Refusal == nil || outs[0].Refusal.Code != EventNotOnSale) {
 			t.Errorf("sold in a cancelled event: %+v", outs[0])
@@ -556,7 +556,7 @@ func TestPromisesHoldUnderAnyCommands(t *testing.T) {
 
 func drawSale(t *rapid.T) Sale {
 	n := rapid.IntRange(1, 12).Draw(t, "hold")
-	return Sale{Key: keyN(n), Order: fmt.Sprintf("ord_%d", rapid.IntRange(1, 1_000_000).Draw(t, "order")), Buyer: Buyer{Hash: [16]byte{byte(n % 3)}}}
+	return Sale{Key: keyN(n), Order: fmt.Sprintf("ord_%d_%d", n, rapid.IntRange(1, 9).Draw(t, "order")), Buyer: Buyer{Email: "buyer@example.com", Hash: [16]byte{byte(n % 3)}}}
 }
 
 func drawCommand(t *rapid.T) Command {

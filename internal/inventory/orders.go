@@ -89,9 +89,6 @@ func checkSale(sale *Sale) error {
 	default:
 		return invalid("/payment/method", faultInvalid, "A payment is none or external.")
 	}
-	if !sale.ByKey && sale.Buyer.Email == "" {
-		return invalid("/buyer/email", faultRequired, "The tickets need an address to go to.")
-	}
 	return nil
 }
 
@@ -178,9 +175,12 @@ func (s *Service) giveBack(ctx context.Context, c Caller, event string, r Return
 	if once != nil {
 		r.ID, r.Body = once.ID, once.Body
 	}
-	o, err := s.store.Return(ctx, event, r)
+	out, err := s.store.Return(ctx, event, r)
 	if err != nil {
 		return nil, err
 	}
-	return s.orderView(ctx, e, plan, o, "", false)
+	if out.Refusal != nil {
+		return nil, out.Refusal
+	}
+	return s.orderView(ctx, e, plan, out.Order, "", out.Replayed)
 }

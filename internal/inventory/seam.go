@@ -39,8 +39,8 @@ type Ledger interface {
 	// Sell turns holds into orders, each at most once, one outcome a sale, in order. A sale whose hold
 	// already became an order answers that order, and writes, so that the answer follows a commit of its own.
 	Sell(ctx context.Context, event string, batch []Sale) ([]SaleOutcome, error)
-	// Return cancels tickets of one order and puts their units back, each at most once. It answers the order as it then is.
-	Return(ctx context.Context, event string, r Return) (*Order, error)
+	// Return cancels tickets of one order and puts their units back, each at most once.
+	Return(ctx context.Context, event string, r Return) (ReturnOutcome, error)
 	// Alter changes an event and its allocations in one transaction with its log entry; ErrStale when
 	// the event's revision is not Alteration.Expect.
 	Alter(ctx context.Context, event string, a Alteration) (AlterResult, error)
@@ -225,6 +225,13 @@ type Return struct {
 	Body    [32]byte
 	By      string
 	Reason  string
+}
+
+// ReturnOutcome answers a return: the order as it is now, or why not.
+type ReturnOutcome struct {
+	Order    *Order
+	Refusal  *Refusal
+	Replayed bool // by Idempotency-Key
 }
 
 // Alteration changes an event. Nothing in it is judged by the store but Expect.

@@ -145,6 +145,7 @@ func (v *verdict) owners(seat int, first *answer, claims, looks []answer, extens
 	for i, w := range won {
 		if i == 0 {
 			v.late(seat, w, looks, extension)
+			v.early(seat, first, w, extended)
 		}
 		if begin(w) < free.UnixMicro() {
 			v.breach(1, "seat %d: a new owner's hold began %d µs before the old one ended", seat+1, free.UnixMicro()-begin(w))
@@ -162,6 +163,14 @@ func (v *verdict) late(seat int, w *answer, looks []answer, extension *answer) {
 	}
 	if extension != nil && extension.won() && extension.sent.After(w.got) {
 		v.breach(5, "seat %d: the old owner extended it after a new one was answered", seat+1)
+	}
+}
+
+// early checks by the caller's own watch, which no server can set: the first hold was made after it
+// was asked for, so nobody can have its seat sooner than one life after that.
+func (v *verdict) early(seat int, first, w *answer, extended bool) {
+	if life := w.got.Sub(first.sent); !extended && life < shortSeconds*time.Second {
+		v.breach(5, "seat %d: given away %d µs after it was asked for, which is before its time", seat+1, life.Microseconds())
 	}
 }
 

@@ -59,4 +59,3 @@ func OpenTarget(t testing.TB, servers int) Target {
 	}
 	return target
 }
-

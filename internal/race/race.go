@@ -106,15 +106,11 @@ func Races() []Race {
 // The error is for what prevents all of them: a target that does not answer or a key it does not know.
 // When the audit is done the races' events are cancelled, so that they do not stay on sale.
 func Run(ctx context.Context, t Target, progress func(Progress)) (*Report, error) {
-	return runRaces(ctx, t, Races(), progress)
+	return RunOnly(ctx, t, Races(), progress)
 }
 
 // RunOnly is Run for some of the races, for instance those that were named.
 func RunOnly(ctx context.Context, t Target, races []Race, progress func(Progress)) (*Report, error) {
-	return runRaces(ctx, t, races, progress)
-}
-
-func runRaces(ctx context.Context, t Target, races []Race, progress func(Progress)) (*Report, error) {
 	if progress == nil {
 		progress = func(Progress) {}
 	}

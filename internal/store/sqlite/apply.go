@@ -52,21 +52,14 @@ func (s *Store) Sell(ctx context.Context, event string, batch []inventory.Sale) 
 }
 
 // Return implements inventory.Ledger.
-func (s *Store) Return(ctx context.Context, event string, r inventory.Return) (*inventory.Order, error) {
-	var order *inventory.Order
-	var refusal *inventory.Refusal
+func (s *Store) Return(ctx context.Context, event string, r inventory.Return) (inventory.ReturnOutcome, error) {
+	var out inventory.ReturnOutcome
 	_, err := s.transact(ctx, event, func(now inventory.Instant, terms *inventory.Terms, rows inventory.Rows) *inventory.Effects {
 		var eff *inventory.Effects
-		order, refusal, eff = inventory.JudgeReturn(now, terms, rows, r)
+		out, eff = inventory.JudgeReturn(now, terms, rows, r)
 		return eff
 	})
-	if err != nil {
-		return nil, err
-	}
-	if refusal != nil {
-		return nil, refusal
-	}
-	return order, nil
+	return out, err
 }
 
 // oneByOne runs a batch again, each command alone, after a constraint stopped it: one bad command

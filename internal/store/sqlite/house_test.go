@@ -56,6 +56,13 @@ func newHouse(t testing.TB, ttl int64) *house {
 
 func (h *house) furnish(t testing.TB, ttl int64) {
 	t.Helper()
+	m := seatmap.Grid(4, 10)
+	m.Areas = append(m.Areas, seatmap.Area{Key: "FLOOR", Name: "Floor", Capacity: 5})
+	h.furnishWith(t, m, ttl)
+}
+
+func (h *house) furnishWith(t testing.TB, m *seatmap.Map, ttl int64) {
+	t.Helper()
 	ctx := t.Context()
 	org, err := office.New(h.records).CreateOrganizer(ctx, "Test Organizer")
 	if err != nil {
@@ -66,8 +73,6 @@ func (h *house) furnish(t testing.TB, ttl int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := seatmap.Grid(4, 10)
-	m.Areas = append(m.Areas, seatmap.Area{Key: "FLOOR", Name: "Floor", Capacity: 5})
 	drawing, err := m.Encode()
 	if err != nil {
 		t.Fatal(err)

@@ -207,6 +207,7 @@ function lines() {
 
 function drawBasket() {
   const { hold } = basket;
+  if (hold) lost = [];
   lines();
   const open = house.event.state === "on_sale";
   show(byId("empty"), !hold && !lost.length);
@@ -323,13 +324,20 @@ function listen() {
   byId("zoom-in").addEventListener("click", () => view.zoom(1.6));
   byId("zoom-out").addEventListener("click", () => view.zoom(1 / 1.6));
   byId("zoom-all").addEventListener("click", () => view.fit());
-  byId("extend").addEventListener("click", () => basket.extend());
-  byId("release").addEventListener("click", () => basket.release());
+  for (const act of ["extend", "release"]) {
+    byId(act).addEventListener("click", () => {
+      message("");
+      basket[act]();
+    });
+  }
   submit("best", () => {
     message("");
     basket.best(Number(byId("best-count").value), byId("best-type").value);
   });
-  submit("checkout", () => basket.order({ name: byId("buyer-name").value.trim(), email: byId("buyer-email").value.trim() }));
+  submit("checkout", () => {
+    message("");
+    basket.order({ name: byId("buyer-name").value.trim(), email: byId("buyer-email").value.trim() });
+  });
   submit("code-form", async () => {
     basket.useCode(byId("code").value.trim());
     try {
