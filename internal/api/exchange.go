@@ -156,7 +156,7 @@ func (x *exchange) finish(r *http.Request, series *series, took time.Duration) {
 	}
 	level := slog.LevelInfo
 	switch {
-	case x.code == codeInternal:
+	case x.status >= http.StatusInternalServerError && !x.plain():
 		level = slog.LevelError
 	case x.status >= http.StatusInternalServerError:
 		level = slog.LevelWarn
@@ -178,12 +178,19 @@ func (x *exchange) finish(r *http.Request, series *series, took time.Duration) {
 		attrs = append(attrs, slog.String("code", string(x.code)))
 	}
 	// A plain refusal says all with its code; only what is behind a fault of ours is worth keeping.
-	if level >= slog.LevelWarn && x.err != nil {
-		if _, plain := x.err.(*inventory.Refusal); !plain {
-			attrs = append(attrs, slog.String("error", x.err.Error()))
-		}
+	if level >= slog.LevelError && x.err != nil {
+		attrs = append(attrs, slog.String("error", x.err.Error()))
 	}
 	x.server.log.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// plain reports whether what was answered is a refusal that was meant, and not a fault behind it.
+func (x *exchange) plain() bool {
+	if x.err == nil || x.code == codeInternal {
+		return x.code != codeInternal
+	}
+	_, refusal := x.err.(*inventory.Refusal)
+	return refusal
 }
 
 // label names a route in logs and metrics: a bounded set, whatever is asked for.

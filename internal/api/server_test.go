@@ -183,10 +183,14 @@ func TestAnErrorsTextStaysInside(t *testing.T) {
 			var log bytes.Buffer
 			h := custom(t, Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, Route{Method: "GET", Pattern: "/v1/x"}, bodyNone, handle)
 			w, p := send(t, h, httptest.NewRequest("GET", "http://test/v1/x", nil))
-			if w.Code != 500 || p.Code != "INTERNAL" || strings.Contains(w.Body.String(), "sda1") {
+			status, code := 500, "INTERNAL"
+			if name == "returned" { // by the contract of the Service, a fault of the store
+				status, code = 503, "UNAVAILABLE"
+			}
+			if w.Code != status || p.Code != code || strings.Contains(w.Body.String(), "sda1") {
 				t.Errorf("the answer is %d %s", w.Code, w.Body)
 			}
-			if line := log.String(); !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "code=INTERNAL") || strings.Count(line, "\n") != 1 {
+			if line := log.String(); !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "code="+code) || strings.Count(line, "\n") != 1 {
 				t.Errorf("the log says %q", line)
 			}
 		})
@@ -480,9 +484,10 @@ func TestEmailsThatCannotBe(t *testing.T) {
 		"buyer@example..com":        false,
 		"buyer@.example.com":        false,
 		"Buyer <buyer@example.com>": false,
-		"buyer@example.com\r\nBcc: x@example.com": false,
-		strings.Repeat("x", 65) + "@example.com":  false,
-		"buyer@" + strings.Repeat("x", 250):       false,
+		"x@a.com\r\nBcc: y@a.com":   false,
+
+		strings.Repeat("x", 65) + "@example.com": false,
+		"buyer@" + strings.Repeat("x", 250):      false,
 	} {
 		if got := plausibleEmail(s); got != want {
 			t.Errorf("plausibleEmail(%q) = %v", s, got)

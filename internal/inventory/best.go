@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"cmp"
+	"container/heap"
 	"context"
 	"math"
 	"slices"
@@ -57,7 +58,7 @@ func (r *Refusal) noBlock() bool {
 
 // rank fills in the candidates. none says that there is no block at all.
 func (s *Service) rank(ctx context.Context, best *Best, e *Event, plan *seatmap.Plan, c *Command) (none bool, err error) {
-	b, _, err := s.live(ctx, e.ID, plan)
+	b, err := s.live(ctx, e.ID)
 	if err != nil {
 		return false, err
 	}
@@ -83,6 +84,11 @@ type block struct {
 	cost float64
 }
 
+// before orders blocks, best first; the seat order decides between equals.
+func (x block) before(y block) int {
+	return cmp.Or(cmp.Compare(x.cost, y.cost), cmp.Compare(x.from, y.from))
+}
+
 // candidates ranks the free blocks of a board, best first. Blocks do not overlap, so that many
 // callers ranking from one board can all win in one batch.
 func candidates(b *Board, plan *seatmap.Plan, t *Terms, best *Best, c *Command) [][]Unit {
@@ -92,16 +98,17 @@ func candidates(b *Board, plan *seatmap.Plan, t *Terms, best *Best, c *Command) 
 		from, count, _ = plan.SectionSeats(best.Section)
 	}
 	fits := eligible(b, t, c)
-	var blocks []block
+	// A block that is chosen rules out at most 2n-2 others, so these are enough to choose from.
+	ranked := cheapest{max: candidatesMax * (2*n - 1)}
 	for _, run := range plan.Runs() {
-		if run.From >= from && run.From < from+count {
-			blocks = appendBlocks(blocks, plan, run, n, best, fits)
+		if run.From >= from && run.From < from+count && run.Count >= n {
+			ranked.addRun(plan, run, n, best, fits)
 		}
 	}
-	slices.SortFunc(blocks, func(x, y block) int { return cmp.Or(cmp.Compare(x.cost, y.cost), cmp.Compare(x.from, y.from)) })
+	slices.SortFunc(ranked.blocks, block.before)
 	taken := make(map[int]bool)
 	var out [][]Unit
-	for _, bl := range blocks {
+	for _, bl := range ranked.blocks {
 		if len(out) == candidatesMax {
 			break
 		}
@@ -118,6 +125,33 @@ func candidates(b *Board, plan *seatmap.Plan, t *Terms, best *Best, c *Command) 
 	return out
 }
 
+// cheapest keeps the best blocks it was shown, at most max, as a heap whose root is the worst kept.
+type cheapest struct {
+	blocks []block
+	max    int
+}
+
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (h *cheapest) Len() int           { return len(h.blocks) }
+func (h *cheapest) Less(i, j int) bool { return h.blocks[j].before(h.blocks[i]) < 0 }
+func (h *cheapest) Swap(i, j int)      { h.blocks[i], h.blocks[j] = h.blocks[j], h.blocks[i] }
+func (h *cheapest) Push(x any)         { h.blocks = append(h.blocks, x.(block)) }
+func (h *cheapest) Pop() any {
+	last := h.blocks[len(h.blocks)-1]
+	h.blocks = h.blocks[:len(h.blocks)-1]
+	return last
+}
+
+func (h *cheapest) add(b block) {
+	switch {
+	case len(h.blocks) < h.max:
+		heap.Push(h, b)
+	case b.before(h.blocks[0]) < 0:
+		h.blocks[0] = b
+		heap.Fix(h, 0)
+	}
+}
+
 // eligible reports whether a seat is free and for this caller.
 func eligible(b *Board, t *Terms, c *Command) func(seat int) bool {
 	open := make([]bool, len(t.Classes))
@@ -130,40 +164,44 @@ func eligible(b *Board, t *Terms, c *Command) func(seat int) bool {
 	}
 }
 
-// appendBlocks adds every window of n free seats in a run.
-func appendBlocks(blocks []block, plan *seatmap.Plan, run seatmap.Span, n int, best *Best, fits func(int) bool) []block {
-	free := 0 // seats free in a row up to and including i
-	end := run.From + run.Count
-	for i := run.From; i < end; i++ {
+// addRun adds every window of n free seats in a run. Distances and accessible places are summed as
+// the window moves on, so a seat is looked at once however large the windows are.
+func (h *cheapest) addRun(plan *seatmap.Plan, run seatmap.Span, n int, best *Best, fits func(int) bool) {
+	free, accessible, distance := 0, int64(0), 0.0 // of the free seats up to i, at most n of them
+	scale := float64(n) * pitch(plan, run.From)
+	for i := run.From; i < run.From+run.Count; i++ {
 		if !fits(i) {
-			free = 0
+			free, accessible, distance = 0, 0, 0
 			continue
+		}
+		if free == n {
+			free--
+			accessible -= count(plan.Seats[i-n].Accessible)
+			distance -= plan.FocalDistance(i - n)
 		}
 		free++
-		if free < n {
+		accessible += count(plan.Seats[i].Accessible)
+		distance += plan.FocalDistance(i)
+		if free < n || accessible < best.Accessible {
 			continue
 		}
-		from := i - n + 1
-		if accessible, cost := weigh(plan, from, n); accessible >= best.Accessible {
-			if best.Accessible == 0 {
-				cost += float64(accessible) * strandedCost // keep those places for who needs them
-			}
-			blocks = append(blocks, block{from, cost + stranded(run, from, n, fits)})
+		bl := block{i - n + 1, distance / scale}
+		if best.Accessible == 0 {
+			bl.cost += float64(accessible) * strandedCost // keep those places for who needs them
 		}
+		if len(h.blocks) == h.max && bl.before(h.blocks[0]) > 0 {
+			continue // too far away, whatever it leaves alone
+		}
+		bl.cost += stranded(run, bl.from, n, fits)
+		h.add(bl)
 	}
-	return blocks
 }
 
-// weigh counts accessible places and averages the distance from the focal point, in seats, so that
-// costs compare across maps.
-func weigh(plan *seatmap.Plan, from, n int) (accessible int64, cost float64) {
-	for i := from; i < from+n; i++ {
-		cost += plan.FocalDistance(i)
-		if plan.Seats[i].Accessible {
-			accessible++
-		}
+func count(b bool) int64 {
+	if b {
+		return 1
 	}
-	return accessible, cost / (float64(n) * pitch(plan, from))
+	return 0
 }
 
 // pitch is the distance of a seat to a neighbour in its run, or 1 for a seat alone.

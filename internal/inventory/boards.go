@@ -71,34 +71,56 @@ type OfferRun struct {
 type liveBoard struct {
 	mu    sync.Mutex
 	board *Board     // replaced, never changed
-	view  *BoardView // of board
+	view  *BoardView // of board, once somebody asked for it
 }
 
 // live returns an event's board as it stands now. The board is shared and must not be changed.
-func (s *Service) live(ctx context.Context, event string, plan *seatmap.Plan) (*Board, *BoardView, error) {
+func (s *Service) live(ctx context.Context, event string) (*Board, error) {
 	lb := s.boards.get(event, func() *liveBoard { return new(liveBoard) })
 	lb.mu.Lock()
 	defer lb.mu.Unlock()
+	if err := s.refresh(ctx, event, lb); err != nil {
+		return nil, err
+	}
+	return lb.board, nil
+}
+
+// liveView returns an event's board ready to be sent: made once a position, sent to everybody.
+func (s *Service) liveView(ctx context.Context, event string, plan *seatmap.Plan) (*BoardView, error) {
+	lb := s.boards.get(event, func() *liveBoard { return new(liveBoard) })
+	lb.mu.Lock()
+	defer lb.mu.Unlock()
+	if err := s.refresh(ctx, event, lb); err != nil {
+		return nil, err
+	}
+	if lb.view == nil {
+		lb.view = viewBoard(lb.board, plan)
+	}
+	return lb.view, nil
+}
+
+// refresh brings a board up to now, by the changes since it was read if they are known.
+func (s *Service) refresh(ctx context.Context, event string, lb *liveBoard) error {
 	if lb.board != nil {
 		ch, err := s.store.Changes(ctx, event, lb.board.Position)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		if !ch.Resync {
-			lb.follow(ch, plan)
-			return lb.board, lb.view, nil
+			lb.follow(ch)
+			return nil
 		}
 	}
 	b, err := s.store.Board(ctx, event)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	lb.board, lb.view = b, viewBoard(b, plan)
-	return lb.board, lb.view, nil
+	lb.board, lb.view = b, nil
+	return nil
 }
 
 // follow moves the board to a later position.
-func (lb *liveBoard) follow(ch *Changes, plan *seatmap.Plan) {
+func (lb *liveBoard) follow(ch *Changes) {
 	if ch.Position == lb.board.Position && ch.Revision == lb.board.Revision && ch.State == lb.board.State {
 		return
 	}
@@ -110,7 +132,7 @@ func (lb *liveBoard) follow(ch *Changes, plan *seatmap.Plan) {
 			next.Units[u] = state
 		}
 	}
-	lb.board, lb.view = &next, viewBoard(&next, plan)
+	lb.board, lb.view = &next, nil
 }
 
 func viewBoard(b *Board, plan *seatmap.Plan) *BoardView {
@@ -154,8 +176,7 @@ func (s *Service) Board(ctx context.Context, c Caller, event string) (*BoardView
 	if err != nil {
 		return nil, err
 	}
-	_, v, err := s.live(ctx, event, plan)
-	return v, err
+	return s.liveView(ctx, event, plan)
 }
 
 // Changes shows what happened after a position ("k3-1042"); an unreadable one is Invalid.
@@ -190,7 +211,7 @@ func (s *Service) Offer(ctx context.Context, c Caller, event, code string) (*Off
 	if err != nil {
 		return nil, err
 	}
-	b, _, err := s.live(ctx, event, plan)
+	b, err := s.live(ctx, event)
 	if err != nil {
 		return nil, err
 	}

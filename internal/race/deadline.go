@@ -76,7 +76,8 @@ func runAtTheDeadline(ctx context.Context, a *arena) (*observation, error) {
 }
 
 // aroundDeadline makes one call about a seat near its deadline, which lies between one life after the
-// claim was sent and one life after it was answered. The last claim is later than that in any case.
+// claim was sent and one life after it was answered. The last claim is later than that in any case,
+// and the first ones come at half of the life, one to each of two servers, to find a clock that is ahead.
 func (a *arena) aroundDeadline(ctx context.Context, event string, owner *answer, seat, k int) answer {
 	from := owner.sent.Add(shortSeconds*time.Second - deadlineMargin)
 	to := owner.got.Add(shortSeconds*time.Second + deadlineMargin)
@@ -85,6 +86,8 @@ func (a *arena) aroundDeadline(ctx context.Context, event string, owner *answer,
 		return claim(ctx, a.buyer(k), event, seats(a.seat(seat)))
 	}
 	switch {
+	case k < deadlineProbes:
+		at = owner.sent.Add(shortSeconds * time.Second / 2)
 	case k == deadlineClaims+deadlineLooks:
 		if seat%2 == 0 {
 			return answer{} // the owners of even seats do not extend

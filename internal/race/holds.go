@@ -18,6 +18,7 @@ const (
 	shortSeconds   = 1 // the shortest life of a hold
 	deadlineSeats  = 12
 	deadlineClaims = 24
+	deadlineProbes = 2 // of them, long before the deadline
 	deadlineLooks  = 12
 	// Claims are spread over the deadline by this much on either side, since nobody outside the
 	// server knows the instant itself.
