@@ -28,19 +28,16 @@ type AreaWant struct {
 
 func (b *Basket) empty() bool { return len(b.Seats) == 0 && len(b.Areas) == 0 }
 
-// basketReader turns keys into units, and remembers where in the body each unit stood, for the
-// faults that only the judge can see.
+// basketReader turns keys into units, and finds the faults that the map and the event can tell.
 type basketReader struct {
 	event  *Event
 	plan   *seatmap.Plan
 	faults faultList
-	fields map[Unit]string // the pointer of each unit
-	types  map[Unit]string // the pointer of its ticket type
 	used   map[string]bool // keys of Types that named a seat of the basket
 }
 
 func newBasketReader(e *Event, p *seatmap.Plan) *basketReader {
-	return &basketReader{event: e, plan: p, fields: make(map[Unit]string), types: make(map[Unit]string), used: make(map[string]bool)}
+	return &basketReader{event: e, plan: p, used: make(map[string]bool)}
 }
 
 // read returns what a basket wants. at is where the basket stands in the body; types are pointed to
@@ -58,21 +55,21 @@ func (r *basketReader) read(at string, b *Basket) []Want {
 			r.faults.add(field, faultDuplicate, "The seat is named twice.")
 		default:
 			seen[u] = true
-			r.fields[u] = field
-			wants = append(wants, Want{Unit: u, Type: r.typeOfSeat(key, u, b.Types), Quantity: 1})
+			w := Want{Unit: u, Quantity: 1, Field: field, TypeField: "/ticket_types/" + pointerToken(key)}
+			w.Type = r.typeOfSeat(key, w.TypeField, b.Types)
+			wants = append(wants, w)
 		}
 	}
 	return r.readAreas(at, b.Areas, wants)
 }
 
-func (r *basketReader) typeOfSeat(key string, u Unit, types map[string]string) int {
+func (r *basketReader) typeOfSeat(key, field string, types map[string]string) int {
 	id, ok := types[key]
 	if !ok {
 		return -1
 	}
 	r.used[key] = true
-	r.types[u] = "/ticket_types/" + pointerToken(key)
-	return r.typeIndex(r.types[u], id)
+	return r.typeIndex(field, id)
 }
 
 func (r *basketReader) typeIndex(field, id string) int {
@@ -109,9 +106,7 @@ func (r *basketReader) readAreas(at string, areas []AreaWant, wants []Want) []Wa
 			continue
 		}
 		u := Unit(len(r.plan.Seats) + n)
-		r.fields[u] = field
-		r.types[u] = field + "/ticket_type"
-		wants = append(wants, Want{Unit: u, Type: t, Quantity: a.Quantity})
+		wants = append(wants, Want{Unit: u, Type: t, Quantity: a.Quantity, Field: field, TypeField: field + "/ticket_type"})
 	}
 	return wants
 }
@@ -136,20 +131,9 @@ func (r *basketReader) quantity(wants []Want) {
 	}
 }
 
-// place gives faults of the judge, which knows units only, their pointers, and conflicts their keys.
+// place gives the conflicts of a refusal their keys: the judge knows units only.
 func (r *basketReader) place(refusal *Refusal) *Refusal {
 	out := *refusal
-	out.Faults = slices.Clone(refusal.Faults)
-	for i := range out.Faults {
-		f := &out.Faults[i]
-		if f.Field != "" || f.Unit < 0 {
-			continue
-		}
-		f.Field = r.fields[f.Unit]
-		if t, ok := r.types[f.Unit]; ok && (f.Code == faultNotOffered || f.Field == "") {
-			f.Field = t
-		}
-	}
 	out.Conflicts = slices.Clone(refusal.Conflicts)
 	for i := range out.Conflicts {
 		r.name(&out.Conflicts[i])

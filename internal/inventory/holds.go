@@ -234,6 +234,7 @@ func (s *Service) Change(ctx context.Context, r ChangeRequest) (*HoldView, error
 	c.Add = reader.read("/add", &r.Add)
 	c.Retype = reader.retypes(r.Types)
 	reader.bothSides(c.Add, c.Remove)
+	reader.bothSides(c.Retype, c.Remove)
 	reader.quantity(c.Add)
 	if r.Add.empty() && r.Remove.empty() && len(r.Types) == 0 {
 		reader.faults.add("", faultRequired, "Say what to add, to remove or to sell as another ticket type.")
@@ -274,22 +275,20 @@ func (r *basketReader) retypes(types map[string]string) []Want {
 			r.faults.add(field, faultUnknown, "The map has no such seat.")
 			continue
 		}
-		u := Unit(n)
-		r.types[u] = field
-		wants = append(wants, Want{Unit: u, Type: r.typeIndex(field, id), Quantity: 1})
+		wants = append(wants, Want{Unit: Unit(n), Type: r.typeIndex(field, id), Quantity: 1, Field: field, TypeField: field})
 	}
 	return wants
 }
 
-// bothSides faults a seat that is to be added and removed at once.
-func (r *basketReader) bothSides(add, remove []Want) {
-	for _, a := range add {
+// bothSides faults a seat that is to be removed and something else at once.
+func (r *basketReader) bothSides(others, remove []Want) {
+	for _, a := range others {
 		if int(a.Unit) >= len(r.plan.Seats) {
 			continue
 		}
 		for _, w := range remove {
 			if a.Unit == w.Unit {
-				r.faults.add(r.fields[a.Unit], faultDuplicate, "The seat is added and removed at once.")
+				r.faults.add(a.Field, faultDuplicate, "The same seat is to be removed.")
 			}
 		}
 	}

@@ -312,12 +312,12 @@ func (b *bench) price(wants []Want, code *Code) ([]Line, *Refusal) {
 		if t < 0 {
 			t = b.terms.Classes[uc.Class].Types[0]
 		} else if !slices.Contains(b.terms.Classes[uc.Class].Types, t) {
-			faults = append(faults, Fault{Unit: w.Unit, Code: faultNotOffered, Detail: "not sold as this ticket type"})
+			faults = append(faults, Fault{Field: w.TypeField, Code: faultNotOffered, Detail: "not sold as this ticket type"})
 			continue
 		}
 		if slices.ContainsFunc(lines, func(l Line) bool { return l.Unit == w.Unit && l.Type == t }) {
 			// One of them named the default; no map could tell.
-			faults = append(faults, Fault{Unit: w.Unit, Code: faultDuplicate, Detail: "named twice with one ticket type"})
+			faults = append(faults, Fault{Field: w.Field, Code: faultDuplicate, Detail: "named twice with one ticket type"})
 			continue
 		}
 		lines = append(lines, Line{Unit: w.Unit, Type: t, Quantity: w.Quantity, Price: b.terms.Types[t].Price})
@@ -519,9 +519,13 @@ func (b *bench) freeReference(reference string) *Refusal {
 	return nil
 }
 
-// end ends a lapsed hold with all it still has.
+// end ends a lapsed hold, or one of a cancelled event, with all it still has.
 func (b *bench) end(k HoldKey, hc *holdCase) {
-	b.write(LogEntry{Kind: LogExpired, By: "store", Key: k, Units: b.letGo(hc)})
+	e := LogEntry{Kind: LogExpired, By: "store", Key: k, Units: b.letGo(hc)}
+	if b.terms.State == Cancelled {
+		e.Reason = "the event was cancelled"
+	}
+	b.write(e)
 }
 
 func (b *bench) extend(c *Command) Outcome {

@@ -10,9 +10,10 @@ func (b *bench) change(c *Command) Outcome {
 		return Outcome{Refusal: b.dead(c.Key)}
 	}
 	lines, r := subtract(hc.is.Lines, c.Remove)
+	wants, retype := b.own(hc.is.Lines, c)
 	var added []Line
 	if r == nil {
-		added, r = b.additions(hc.is.Lines, c)
+		added, r = b.price(wants, c.Code)
 	}
 	if r != nil {
 		return Outcome{Refusal: r}
@@ -21,7 +22,7 @@ func (b *bench) change(c *Command) Outcome {
 	if len(lines) == 0 {
 		return Outcome{Refusal: invalid("/remove", "EMPTY", "a hold cannot be emptied; release it")}
 	}
-	if lines, r = b.retype(lines, c.Retype); r != nil {
+	if lines, r = b.retype(lines, retype); r != nil {
 		return Outcome{Refusal: r}
 	}
 	if len(added) > 0 {
@@ -61,19 +62,31 @@ func (b *bench) mayAdd(before, after []Line, byKey bool) *Refusal {
 	return nil
 }
 
-// additions prices what is added. A seat the hold already has is left out: adding it does nothing.
-func (b *bench) additions(have []Line, c *Command) ([]Line, *Refusal) {
-	wants := slices.DeleteFunc(slices.Clone(c.Add), func(w Want) bool {
-		return b.unit(w.Unit).Seat && quantityOf(have, w.Unit) > 0
-	})
-	return b.price(wants, c.Code)
+// own sorts out the seats to be added that the hold already has: adding one does nothing, but the
+// ticket type that is named for it counts.
+func (b *bench) own(have []Line, c *Command) (wants, retype []Want) {
+	retype = slices.Clone(c.Retype)
+	for _, w := range c.Add {
+		switch {
+		case !b.unit(w.Unit).Seat || quantityOf(have, w.Unit) == 0:
+			wants = append(wants, w)
+		case w.Type >= 0:
+			retype = append(retype, w)
+		}
+	}
+	return wants, retype
 }
 
-// subtract takes wants from lines, the latest first. What is not there is refused.
+// subtract takes wants from lines, the latest price first. What is not there is refused, and so is a
+// want that does not say of which ticket type where there are several.
 func subtract(lines []Line, remove []Want) ([]Line, *Refusal) {
 	rest := slices.Clone(lines)
 	var faults []Fault
 	for _, w := range remove {
+		if w.Type < 0 && typesOf(rest, w.Unit) > 1 {
+			faults = append(faults, Fault{Field: w.TypeField, Code: faultRequired, Detail: "the hold has several ticket types of this"})
+			continue
+		}
 		left := w.Quantity
 		for i := len(rest) - 1; i >= 0 && left > 0; i-- {
 			l := &rest[i]
@@ -85,13 +98,24 @@ func subtract(lines []Line, remove []Want) ([]Line, *Refusal) {
 			left -= n
 		}
 		if left > 0 {
-			faults = append(faults, Fault{Unit: w.Unit, Code: faultNotHeld, Detail: "the hold does not have this"})
+			faults = append(faults, Fault{Field: w.Field, Code: faultNotHeld, Detail: "the hold does not have this"})
 		}
 	}
 	if faults != nil {
 		return nil, &Refusal{Code: Invalid, Faults: faults}
 	}
 	return slices.DeleteFunc(rest, func(l Line) bool { return l.Quantity == 0 }), nil
+}
+
+// typesOf counts the ticket types of a unit.
+func typesOf(lines []Line, u Unit) int {
+	seen := make(map[int]bool)
+	for _, l := range lines {
+		if l.Unit == u && l.Quantity > 0 {
+			seen[l.Type] = true
+		}
+	}
+	return len(seen)
 }
 
 // merge appends lines, adding quantities up where unit, type and price agree.
@@ -115,10 +139,10 @@ func (b *bench) retype(lines []Line, wants []Want) ([]Line, *Refusal) {
 		uc := b.unit(w.Unit)
 		switch {
 		case i < 0:
-			faults = append(faults, Fault{Unit: w.Unit, Code: faultNotHeld, Detail: "the hold does not have this seat"})
+			faults = append(faults, Fault{Field: w.TypeField, Code: faultNotHeld, Detail: "the hold does not have this seat"})
 		case lines[i].Type == w.Type:
 		case !uc.exists || !slices.Contains(b.terms.Classes[uc.Class].Types, w.Type):
-			faults = append(faults, Fault{Unit: w.Unit, Code: faultNotOffered, Detail: "not sold as this ticket type"})
+			faults = append(faults, Fault{Field: w.TypeField, Code: faultNotOffered, Detail: "not sold as this ticket type"})
 		default:
 			lines[i].Type, lines[i].Price = w.Type, b.terms.Types[w.Type].Price
 		}

@@ -208,11 +208,11 @@ func TestPromise2AnAreaGivesExactlyWhatItHas(t *testing.T) {
 
 func TestTwoLinesOfOneAreaAreSummedBeforeTheyAreJudged(t *testing.T) {
 	s := newSheet(1, 5)
-	out := s.judge(t, start, testTerms(), claimN(1, Want{1, 0, 3}, Want{1, 1, 3}))[0]
+	out := s.judge(t, start, testTerms(), claimN(1, Want{Unit: 1, Type: 0, Quantity: 3}, Want{Unit: 1, Type: 1, Quantity: 3}))[0]
 	if out.Refusal == nil || out.Refusal.Conflicts[0].Requested != 6 || out.Refusal.Conflicts[0].Free != 5 {
 		t.Fatalf("3 + 3 of 5: %+v", out)
 	}
-	if out = s.judge(t, start, testTerms(), claimN(1, Want{1, 0, 3}, Want{1, 1, 2}))[0]; out.Hold == nil {
+	if out = s.judge(t, start, testTerms(), claimN(1, Want{Unit: 1, Type: 0, Quantity: 3}, Want{Unit: 1, Type: 1, Quantity: 2}))[0]; out.Hold == nil {
 		t.Fatalf("3 + 2 of 5: %+v", out.Refusal)
 	}
 	s.check(t)
@@ -220,7 +220,7 @@ func TestTwoLinesOfOneAreaAreSummedBeforeTheyAreJudged(t *testing.T) {
 
 func TestOneAreaAndTypeTwiceIsRefusedAlsoByItsDefault(t *testing.T) {
 	s := newSheet(1, 5)
-	out := s.judge(t, start, testTerms(), claimN(1, Want{1, -1, 1}, Want{1, 0, 1}))[0]
+	out := s.judge(t, start, testTerms(), claimN(1, Want{Unit: 1, Type: -1, Quantity: 1}, Want{Unit: 1, Type: 0, Quantity: 1}))[0]
 	if out.Refusal == nil || out.Refusal.Code != Invalid || out.Refusal.Faults[0].Code != faultDuplicate {
 		t.Fatalf("%+v", out)
 	}
@@ -273,9 +273,9 @@ func TestTakeoverTakesOnlyAsManyLapsedLinesAsAreNeededOldestFirst(t *testing.T) 
 	s := newSheet(0, 6)
 	terms := testTerms()
 	for i := range 3 {
-		s.judge(t, start.Add(int64(i)), terms, claimN(i+1, Want{0, -1, 2}))
+		s.judge(t, start.Add(int64(i)), terms, claimN(i+1, Want{Unit: 0, Type: -1, Quantity: 2}))
 	}
-	if out := s.judge(t, start.Add(60), terms, claimN(9, Want{0, -1, 3}))[0]; out.Hold == nil {
+	if out := s.judge(t, start.Add(60), terms, claimN(9, Want{Unit: 0, Type: -1, Quantity: 3}))[0]; out.Hold == nil {
 		t.Fatal(out.Refusal)
 	}
 	if _, ok := s.holds[keyN(3)]; !ok || len(s.holds) != 2 {
@@ -319,21 +319,21 @@ func TestExtensionStopsAtTheCapAndAFailedAddChangesNoDeadline(t *testing.T) {
 func TestAChangeIsJudgedNetAndOnesOwnSeatIsFreeToOneself(t *testing.T) {
 	s := newSheet(4, 5)
 	terms := testTerms()
-	s.judge(t, start, terms, claimN(1, seatWant(0), Want{4, 0, 5}))
+	s.judge(t, start, terms, claimN(1, seatWant(0), Want{Unit: 4, Type: 0, Quantity: 5}))
 	deadline := s.holds[keyN(1)].Deadline
 	own := Command{Verb: Change, Key: keyN(1), Add: []Want{seatWant(0)}}
 	if out := s.judge(t, start.Add(3), terms, own)[0]; out.Hold == nil || out.Hold.Deadline != deadline || len(out.Hold.Lines) != 2 {
 		t.Fatalf("adding one's own seat: %+v", out)
 	}
-	swap := Command{Verb: Change, Key: keyN(1), Remove: []Want{{4, 0, 2}}, Add: []Want{{4, 1, 2}}}
+	swap := Command{Verb: Change, Key: keyN(1), Remove: []Want{{Unit: 4, Type: 0, Quantity: 2}}, Add: []Want{{Unit: 4, Type: 1, Quantity: 2}}}
 	if out := s.judge(t, start.Add(3), terms, swap)[0]; out.Hold == nil {
 		t.Fatalf("swapping types in a full area: %v", out.Refusal)
 	}
 	s.check(t)
 	for name, c := range map[string]Command{
 		"what is not held": {Verb: Change, Key: keyN(1), Remove: []Want{seatWant(3)}},
-		"too many":         {Verb: Change, Key: keyN(1), Remove: []Want{{4, 1, 3}}},
-		"everything":       {Verb: Change, Key: keyN(1), Remove: []Want{seatWant(0), {4, -1, 5}}},
+		"too many":         {Verb: Change, Key: keyN(1), Remove: []Want{{Unit: 4, Type: 1, Quantity: 3}}},
+		"everything":       {Verb: Change, Key: keyN(1), Remove: []Want{seatWant(0), {Unit: 4, Type: -1, Quantity: 5}}},
 	} {
 		if out := s.judge(t, start.Add(3), terms, c)[0]; out.Refusal == nil || out.Refusal.Code != Invalid {
 			t.Errorf("removing %s: %+v", name, out)
@@ -345,7 +345,7 @@ func TestAChangeIsJudgedNetAndOnesOwnSeatIsFreeToOneself(t *testing.T) {
 func TestPromise6ManySalesOfOneHoldAreOneOrder(t *testing.T) {
 	s := newSheet(4, 5)
 	terms := testTerms()
-	s.judge(t, start, terms, claimN(1, seatWant(0), Want{4, 0, 2}))
+	s.judge(t, start, terms, claimN(1, seatWant(0), Want{Unit: 4, Type: 0, Quantity: 2}))
 	batch := make([]Sale, 50)
 	for i := range batch {
 		batch[i] = Sale{Key: keyN(1), Order: fmt.Sprintf("ord_%d", i), By: "buyer", Buyer: Buyer{Email: "buyer@example.com", Hash: [16]byte{7}}}
@@ -371,7 +371,7 @@ func TestABuyersLimitCountsAcrossOrders(t *testing.T) {
 	s := newSheet(0, 50)
 	terms := testTerms()
 	sell := func(n int, byKey bool) *Refusal {
-		s.judge(t, start, terms, claimN(n, Want{0, 0, 4}))
+		s.judge(t, start, terms, claimN(n, Want{Unit: 0, Type: 0, Quantity: 4}))
 		outs, eff := JudgeSales(start, terms, s, []Sale{{Key: keyN(n), Order: fmt.Sprintf("ord_%d", n), ByKey: byKey, Buyer: Buyer{Email: "buyer@example.com", Hash: [16]byte{7}}}})
 		s.write(t, eff)
 		return outs[0].Refusal
@@ -489,7 +489,7 @@ func TestARetriedCommandFindsItsOwnEffect(t *testing.T) {
 	if first[0].Hold == nil || first[1].Hold == nil || !first[1].Replayed {
 		t.Fatalf("%+v", first)
 	}
-	add := Command{Verb: Change, Key: keyN(1), ID: CommandID{9}, Add: []Want{{4, 0, 2}}}
+	add := Command{Verb: Change, Key: keyN(1), ID: CommandID{9}, Add: []Want{{Unit: 4, Type: 0, Quantity: 2}}}
 	s.judge(t, start, terms, add, add)
 	s.judge(t, start.Add(1), terms, add)
 	if s.allocations[4].Held != 2 {
@@ -582,4 +582,46 @@ func drawCommand(t *rapid.T) Command {
 		c.Best, c.Candidates = true, [][]Unit{{0, 1}, {2, 3}, {4, 5}}
 	}
 	return c
+}
+
+func TestAWantOfOneOfSeveralTypesMustSayWhich(t *testing.T) {
+	s := newSheet(1, 9)
+	terms := testTerms()
+	s.judge(t, start, terms, claimN(1, Want{Unit: 1, Type: 0, Quantity: 2}, Want{Unit: 1, Type: 1, Quantity: 2}))
+	c := Command{Verb: Change, Key: keyN(1), Remove: []Want{{Unit: 1, Type: -1, Quantity: 1, Field: "/remove/areas/0", TypeField: "/remove/areas/0/ticket_type"}}}
+	out := s.judge(t, start, terms, c)[0]
+	if out.Refusal == nil || out.Refusal.Faults[0] != (Fault{Field: "/remove/areas/0/ticket_type", Code: faultRequired, Detail: out.Refusal.Faults[0].Detail}) {
+		t.Fatalf("%+v", out)
+	}
+	c.Remove[0].Type = 1
+	if out = s.judge(t, start, terms, c)[0]; out.Hold == nil || out.Hold.Lines[1].Quantity != 1 {
+		t.Fatalf("%+v", out)
+	}
+}
+
+func TestATypeNamedForAnOwnSeatCountsAlsoWhenItIsAdded(t *testing.T) {
+	s := newSheet(2, 5)
+	terms := testTerms()
+	s.judge(t, start, terms, claimN(1, Want{Unit: 0, Type: 1, Quantity: 1}))
+	deadline := s.holds[keyN(1)].Deadline
+	add := Command{Verb: Change, Key: keyN(1), Add: []Want{{Unit: 0, Type: 0, Quantity: 1}}}
+	out := s.judge(t, start.Add(2), terms, add)[0]
+	if out.Hold == nil || out.Hold.Lines[0].Type != 0 || out.Hold.Lines[0].Price != 4500 || out.Hold.Deadline != deadline {
+		t.Fatalf("%+v", out)
+	}
+	add.Add[0].Type, add.Add[0].TypeField = 2, "/ticket_types/A"
+	if out = s.judge(t, start.Add(2), terms, add)[0]; out.Refusal == nil || out.Refusal.Faults[0].Field != "/ticket_types/A" {
+		t.Fatalf("a type that is not offered: %+v", out)
+	}
+}
+
+func TestTheLogSaysWhyHoldsOfACancelledEventEnded(t *testing.T) {
+	s := newSheet(1, 5)
+	terms := testTerms()
+	s.judge(t, start, terms, claimN(1, seatWant(0)))
+	terms.State = Cancelled
+	s.judge(t, start, terms, Command{Verb: Expire, Key: keyN(1)})
+	if last := s.log[len(s.log)-1]; last.Kind != LogExpired || last.Reason == "" {
+		t.Errorf("%+v", last)
+	}
 }

@@ -71,7 +71,7 @@ type faultList struct {
 
 func (f *faultList) add(field, code, detail string) {
 	if len(f.list) < faultsMax {
-		f.list = append(f.list, Fault{Field: f.at + field, Code: code, Detail: detail, Unit: -1})
+		f.list = append(f.list, Fault{Field: f.at + field, Code: code, Detail: detail})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/rowlock/rowlock/internal/seatmap"
@@ -60,8 +61,8 @@ func page[T any](p Page, read func(Page) ([]T, error), id func(T) string) (items
 // CreateEvents makes drafts, all or none. With many, the pointers of faults begin with the event's
 // index ("/2/name"); with one they do not.
 //
-// A copy takes what its spec leaves out from the other event: settings, channels and the rules it
-// was published with. It does not take the reference, which is unique, nor any access code: codes
+// A copy takes what its spec leaves out from the other event: settings, channels and how its units
+// are on sale now, repaints included. It does not take the reference, which is unique, nor any access code: codes
 // are kept hashed for one event and cannot be carried over to another.
 //
 // Refusals: Invalid, NotFound (no organizer), ReferenceTaken, KeyReused; *Recorded for a replay.
@@ -167,10 +168,33 @@ func (s *Service) copied(ctx context.Context, c Caller, e *Event, spec *EventSpe
 		}
 	}
 	if spec.Rules == nil {
-		spec.Rules = slices.Clone(from.Rules)
-		return true, nil
+		spec.Rules, err = s.rulesOf(ctx, from)
+		return true, err
 	}
 	return false, nil
+}
+
+// rulesOf are rules that give another event the allocations that this one has now: a draft's own,
+// and of a published event what its repaints have made of it.
+func (s *Service) rulesOf(ctx context.Context, e *Event) ([]Rule, error) {
+	if e.Terms.State == Draft {
+		return slices.Clone(e.Rules), nil
+	}
+	board, err := s.store.Board(ctx, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(board.Units) == 0 { // cancelled before it was published
+		return slices.Clone(e.Rules), nil
+	}
+	plan, err := s.plan(ctx, e.Map)
+	if err != nil {
+		return nil, err
+	}
+	if e, err = s.atLeast(ctx, e, board.Revision); err != nil {
+		return nil, err
+	}
+	return paintingOf(board, plan, &e.Terms).asRules(), nil
 }
 
 // inherit fills what f leaves out from another event, all but its reference.
@@ -303,6 +327,10 @@ func (s *Service) alter(ctx context.Context, c Caller, id string, once *Once,
 	if err := s.begin(ctx, c, once); err != nil {
 		return nil, err
 	}
+	// One change of an event at a time from here, so that only other nodes can make a decision stale.
+	turn := s.altering.get(id, func() *sync.Mutex { return new(sync.Mutex) })
+	turn.Lock()
+	defer turn.Unlock()
 	for range staleTriesMax {
 		e, err := s.current(ctx, c, id)
 		if err != nil {

@@ -131,6 +131,67 @@ func (p *painting) selects(w Where) []bool {
 	return in
 }
 
+// asRules writes a painting as rules that paint it on a blank one: by whole sections and rows where it
+// can, and by single seats where it must.
+func (p *painting) asRules() []Rule {
+	wheres := make(map[int]*Where) // by class
+	var order []int
+	where := func(class int) *Where {
+		w, ok := wheres[class]
+		if !ok {
+			w = new(Where)
+			wheres[class] = w
+			order = append(order, class)
+		}
+		return w
+	}
+	p.bySeats(where)
+	for i, a := range p.plan.Areas {
+		w := where(p.class[len(p.plan.Seats)+i])
+		w.Areas = append(w.Areas, a.Key)
+	}
+	rules := make([]Rule, 0, len(order))
+	for _, class := range order {
+		r := Rule{Where: *wheres[class], Exclude: class == unallocated}
+		if !r.Exclude {
+			c := p.terms.Classes[class]
+			r.Channel, r.Types = p.terms.Channels[c.Channel].ID, p.terms.typeIDs(c.Types)
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// bySeats adds every seat to the selection of its class, by the largest whole that has it.
+func (p *painting) bySeats(where func(class int) *Where) {
+	seats := p.plan.Seats
+	for i := 0; i < len(seats); {
+		if from, n, _ := p.plan.SectionSeats(seats[i].Section); from == i && p.uniform(i, n) {
+			w := where(p.class[i])
+			w.Sections = append(w.Sections, seats[i].Section)
+			i += n
+		} else if from, n, _ := p.plan.RowSeats(seats[i].Row); from == i && p.uniform(i, n) {
+			w := where(p.class[i])
+			w.Rows = append(w.Rows, seats[i].Row)
+			i += n
+		} else {
+			w := where(p.class[i])
+			w.Seats = append(w.Seats, seats[i].Key)
+			i++
+		}
+	}
+}
+
+// uniform reports whether n units are of one class.
+func (p *painting) uniform(from, n int) bool {
+	for unit := from; unit < from+n; unit++ {
+		if p.class[unit] != p.class[from] {
+			return false
+		}
+	}
+	return true
+}
+
 // repaints writes the difference of two paintings as runs. A run reaches over units that have no
 // allocation or the class already, for giving it to them changes nothing and saves a run.
 func repaints(before, after []int) []Repaint {

@@ -155,7 +155,7 @@ func drawingError(err error) error {
 		refusal.Code = Malformed
 	}
 	for _, fault := range bad.Faults {
-		refusal.Faults = append(refusal.Faults, Fault{Field: fault.Field, Code: fault.Code, Detail: fault.Detail, Unit: -1})
+		refusal.Faults = append(refusal.Faults, Fault{Field: fault.Field, Code: fault.Code, Detail: fault.Detail})
 	}
 	return refusal
 }

@@ -54,13 +54,11 @@ type Conflict struct {
 	Free      int64
 }
 
-// Fault is one thing wrong in what was asked; Field is a JSON Pointer into the body. Where only
-// the judge could see it, Unit names the unit and the Service fills in Field.
+// Fault is one thing wrong in what was asked; Field is a JSON Pointer into the body.
 type Fault struct {
 	Field  string
 	Code   string
 	Detail string
-	Unit   Unit
 }
 
 // Codes of faults that the judge finds.
@@ -92,7 +90,7 @@ func refuse(code RefusalCode) *Refusal { return &Refusal{Code: code} }
 
 // invalid is a Refusal of one fault.
 func invalid(field, code, detail string) *Refusal {
-	return &Refusal{Code: Invalid, Faults: []Fault{{Field: field, Code: code, Detail: detail, Unit: -1}}}
+	return &Refusal{Code: Invalid, Faults: []Fault{{Field: field, Code: code, Detail: detail}}}
 }
 
 // ErrStale is answered by Alter when the event was changed since it was read.

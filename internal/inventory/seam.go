@@ -71,11 +71,14 @@ type Line struct {
 	Price    int64
 }
 
-// Want is a line asked for. Type -1 asks for the allocation's default.
+// Want is a line asked for. Type -1 asks for the allocation's default. Field and TypeField point to
+// where it was asked for, for the faults that only the judge can see.
 type Want struct {
-	Unit     Unit
-	Type     int
-	Quantity int64
+	Unit      Unit
+	Type      int
+	Quantity  int64
+	Field     string
+	TypeField string
 }
 
 // Hold is a short claim. It lives while the store's clock is before Deadline.
@@ -119,7 +122,7 @@ type Command struct {
 	Code  *Code // hashed access code, nil for none
 
 	Add        []Want   // claim, change
-	Remove     []Want   // change; Type -1 takes from whichever lines the unit has
+	Remove     []Want   // change; Type -1 is enough where the hold has one type of the unit
 	Retype     []Want   // change: seats held, by their new type
 	Best       bool     // claim: one of Candidates instead of Add
 	Candidates [][]Unit // blocks of seats, best first; the first wholly free one is taken

@@ -39,17 +39,19 @@ type Service struct {
 	events    shelf[*cachedEvent]
 	plans     shelf[*cachedPlan]
 	boards    shelf[*liveBoard]
+	altering  shelf[*sync.Mutex] // one change of an event at a time
 }
 
 // New makes a Service. Run must be running for lapsed holds to be tidied.
 func New(c Config) *Service {
 	return &Service{
 		store: c.Store, catalogue: c.Catalogue, log: c.Log,
-		holds:  newCombiner((*Command).units, c.Store.Apply),
-		sales:  newCombiner(func(*Sale) int { return 1 }, c.Store.Sell),
-		events: newShelf[*cachedEvent](eventsKept),
-		plans:  newShelf[*cachedPlan](plansKept),
-		boards: newShelf[*liveBoard](boardsKept),
+		holds:    newCombiner((*Command).units, c.Store.Apply),
+		sales:    newCombiner(func(*Sale) int { return 1 }, c.Store.Sell),
+		events:   newShelf[*cachedEvent](eventsKept),
+		plans:    newShelf[*cachedPlan](plansKept),
+		boards:   newShelf[*liveBoard](boardsKept),
+		altering: newShelf[*sync.Mutex](eventsKept),
 	}
 }
 

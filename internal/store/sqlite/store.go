@@ -32,6 +32,7 @@ const (
 	quickCheckTime = 2 * time.Second // how long opening may look for damage
 	applicationID  = 0x524F574C      // "ROWL", in the file's header
 	epochLength    = 6
+	fileMode       = 0o600 // buyers' addresses are in it
 )
 
 // Errors of opening a file. Each is wrapped with the file's path.
@@ -122,6 +123,10 @@ func open(ctx context.Context, path string, writable bool) (*Store, error) {
 			s.Close()
 			return nil, err
 		}
+		if err := os.Chmod(path+"-shm", fileMode); err != nil && !errors.Is(err, os.ErrNotExist) {
+			s.Close()
+			return nil, err
+		}
 	}
 	for range readersMax {
 		s.readers <- nil // opened when first needed
@@ -140,14 +145,17 @@ func open(ctx context.Context, path string, writable bool) (*Store, error) {
 // never mistaken for this one's.
 func newEpoch() string { return "k" + strings.ToLower(rand.Text()[:epochLength]) }
 
+// fileURI names a file to the driver. modeof gives what SQLite puts beside it (-wal) the mode of
+// the file itself, as SQLite does everywhere: they hold the same addresses.
 func fileURI(path string) string {
-	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path) + "?_pragma=busy_timeout(5000)"
+	path = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23", "&", "%26").Replace(path)
+	return "file:" + path + "?_pragma=busy_timeout(5000)&modeof=" + path
 }
 
 // lockFile takes the server's lock on the file itself. It ends with the process, however that ends,
 // and does not touch the locks that SQLite takes.
 func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {
 		return nil, err
 	}
@@ -161,17 +169,16 @@ func lockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// settings makes a connection safe, and asserts that it is.
+// settings makes a connection safe, and asserts of one that may write that it is.
 func settings(writable bool) func(*sqlite3.Conn) error {
 	return func(c *sqlite3.Conn) error {
 		if err := c.BusyTimeout(busyTimeout); err != nil {
 			return err
 		}
-		if writable {
-			if err := c.Exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"); err != nil {
-				return err
-			}
-		} else if err := c.Exec("PRAGMA query_only = ON; PRAGMA synchronous = FULL"); err != nil {
+		if !writable { // a backup need not be in WAL, and nothing will be written
+			return c.Exec("PRAGMA query_only = ON; PRAGMA synchronous = FULL")
+		}
+		if err := c.Exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"); err != nil {
 			return err
 		}
 		return assertSafe(c)
@@ -284,12 +291,16 @@ func (s *Store) Ready(ctx context.Context) error {
 
 // Backup copies the database, as it stands at one moment, to a new file.
 func (s *Store) Backup(ctx context.Context, dst string) error {
-	if _, err := os.Stat(dst); err == nil {
-		return fmt.Errorf("backup %s: %w", dst, os.ErrExist)
-	}
-	_, err := s.db.ExecContext(ctx, "VACUUM INTO "+sqlite3.Quote(dst))
+	// Made first, and empty, so that nobody else may read it at any moment.
+	f, err := os.OpenFile(dst, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode)
 	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	if err := f.Close(); err != nil {
 		return fmt.Errorf("backup %s: %w", dst, err)
+	}
+	if _, err = s.db.ExecContext(ctx, "VACUUM INTO "+sqlite3.Quote(dst)); err != nil {
+		return errors.Join(fmt.Errorf("backup %s: %w", dst, err), os.Remove(dst)) // half a copy is none
 	}
 	return nil
 }

@@ -256,3 +256,37 @@ func TestWhatWasAnsweredIsThereAfterReopening(t *testing.T) {
 	}
 	again.audit(t)
 }
+
+func TestNobodyElseMayReadTheFilesNorABackup(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a file & more?.db")
+	h := openHouse(t, path)
+	h.furnish(t, 600)
+	copied := filepath.Join(dir, "copy.db")
+	if err := h.store.Backup(t.Context(), copied); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 4 {
+		t.Fatalf("%v %v, want the file, what stands beside it, and the copy", files, err)
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v (%v)", f.Name(), info.Mode(), err)
+		}
+	}
+	if err := h.store.Backup(t.Context(), copied); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a backup over another: %v", err)
+	}
+	reader, err := sqlite.OpenReader(t.Context(), copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := breaches(t, reader); len(found) > 0 {
+		t.Errorf("the copy: %v", found)
+	}
+	if err := reader.Close(); err != nil {
+		t.Error(err)
+	}
+}
