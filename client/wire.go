@@ -43,6 +43,14 @@ type TicketType struct {
 	Price int64  `json:"price"`
 }
 
+// TicketTypeRequest is a ticket type of an event being made or changed. Price is needed: nil is
+// refused, so that nothing is ever sold for free by an omission; a price of 0 is given as one.
+type TicketTypeRequest struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Price *int64 `json:"price,omitzero"`
+}
+
 // SaleWindow bounds claims in time, as judged by the store's clock. Nil ends are open.
 type SaleWindow struct {
 	StartsAt *time.Time `json:"starts_at"`
@@ -66,33 +74,33 @@ type Channel struct {
 
 // EventRequest creates an event. Copy, if set, takes everything not given from another event of the same organizer.
 type EventRequest struct {
-	Copy        *string           `json:"copy,omitzero"`
-	Reference   *string           `json:"reference,omitzero"`
-	Name        string            `json:"name,omitzero"`
-	StartsAt    *time.Time        `json:"starts_at,omitzero"`
-	TimeZone    string            `json:"time_zone,omitzero"`
-	Map         string            `json:"map,omitzero"`
-	Currency    string            `json:"currency,omitzero"`
-	TicketTypes []TicketType      `json:"ticket_types,omitzero"`
-	Sale        *SaleWindow       `json:"sale,omitzero"`
-	Limits      *LimitsRequest    `json:"limits,omitzero"`
-	Metadata    map[string]string `json:"metadata,omitzero"`
-	Allocations []AllocationRule  `json:"allocations,omitzero"`
-	Channels    []ChannelRequest  `json:"channels,omitzero"`
+	Copy        *string             `json:"copy,omitzero"`
+	Reference   *string             `json:"reference,omitzero"`
+	Name        string              `json:"name,omitzero"`
+	StartsAt    *time.Time          `json:"starts_at,omitzero"`
+	TimeZone    string              `json:"time_zone,omitzero"`
+	Map         string              `json:"map,omitzero"`
+	Currency    string              `json:"currency,omitzero"`
+	TicketTypes []TicketTypeRequest `json:"ticket_types,omitzero"`
+	Sale        *SaleWindow         `json:"sale,omitzero"`
+	Limits      *LimitsRequest      `json:"limits,omitzero"`
+	Metadata    map[string]string   `json:"metadata,omitzero"`
+	Allocations []AllocationRule    `json:"allocations,omitzero"`
+	Channels    []ChannelRequest    `json:"channels,omitzero"`
 }
 
 // EventPatch changes an event. What is nil stays. After publishing, map, currency and ticket types are fixed.
 type EventPatch struct {
-	Reference   *string            `json:"reference,omitzero"`
-	Name        *string            `json:"name,omitzero"`
-	StartsAt    *time.Time         `json:"starts_at,omitzero"`
-	TimeZone    *string            `json:"time_zone,omitzero"`
-	Map         *string            `json:"map,omitzero"`
-	Currency    *string            `json:"currency,omitzero"`
-	TicketTypes []TicketType       `json:"ticket_types,omitzero"`
-	Sale        *SaleWindow        `json:"sale,omitzero"`
-	Limits      *LimitsRequest     `json:"limits,omitzero"`
-	Metadata    *map[string]string `json:"metadata,omitzero"`
+	Reference   *string             `json:"reference,omitzero"`
+	Name        *string             `json:"name,omitzero"`
+	StartsAt    *time.Time          `json:"starts_at,omitzero"`
+	TimeZone    *string             `json:"time_zone,omitzero"`
+	Map         *string             `json:"map,omitzero"`
+	Currency    *string             `json:"currency,omitzero"`
+	TicketTypes []TicketTypeRequest `json:"ticket_types,omitzero"`
+	Sale        *SaleWindow         `json:"sale,omitzero"`
+	Limits      *LimitsRequest      `json:"limits,omitzero"`
+	Metadata    *map[string]string  `json:"metadata,omitzero"`
 }
 
 // LimitsRequest sets some of the limits; nil keeps the default or the present value.
@@ -205,7 +213,8 @@ type OfferRun struct {
 }
 
 // Board is every unit's state at one position: two bits a seat, low bits first, base64:
-// 0 free, 1 held, 2 sold, 3 no allocation.
+// 0 free, 1 held, 2 sold, 3 no allocation. A withheld seat is free like any other: the offer says
+// who may buy it.
 type Board struct {
 	Position string               `json:"position"`
 	State    string               `json:"state"`
@@ -300,7 +309,7 @@ type Line struct {
 	Amount     int64  `json:"amount"`
 }
 
-// Warning is advice that did not prevent a hold.
+// Warning is advice that did not prevent a hold. None is given yet.
 type Warning struct {
 	Code string `json:"code"`
 	Seat string `json:"seat,omitzero"`
@@ -315,7 +324,7 @@ type OrderRequest struct {
 	Payment   *PaymentRequest   `json:"payment,omitzero"`
 }
 
-// Buyer is who the tickets are for.
+// Buyer is who the tickets are for. An order by Hold-Token needs the address; one by key may do with a name.
 type Buyer struct {
 	Name  string `json:"name"`
 	Email string `json:"email"`
@@ -440,7 +449,8 @@ type Conflict struct {
 	Free      *int64 `json:"free,omitzero"`
 }
 
-// Fault is one thing wrong in a body; Field is a JSON Pointer.
+// Fault is one thing wrong in a body; Field is a JSON Pointer. What stands elsewhere is named
+// there: a query parameter such as "?after", or a header.
 type Fault struct {
 	Field  string `json:"field"`
 	Code   string `json:"code"`

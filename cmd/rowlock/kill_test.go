@@ -253,7 +253,7 @@ func killEvent(t *testing.T, organizer *client.Client) string {
 	starts, hour, many := time.Now().AddDate(0, 1, 0), int64(3600), int64(10_000)
 	event, err := organizer.CreateEvent(ctx, client.EventRequest{
 		Name: "Example Evening", StartsAt: &starts, Map: hall.ID, Currency: "EUR",
-		TicketTypes: []client.TicketType{{ID: "standard", Name: "Standard", Price: 4500}},
+		TicketTypes: []client.TicketTypeRequest{{ID: "standard", Name: "Standard", Price: new(int64(4500))}},
 		Limits:      &client.LimitsRequest{HoldSeconds: &hour, HoldSecondsMax: &hour, UnitsPerBuyer: &many},
 	})
 	if err != nil {

@@ -26,7 +26,7 @@ var badHolds = []struct {
 	{"area twice by default", `{"areas":[{"area":"FLOOR","quantity":1},{"area":"FLOOR","quantity":1}]}`, 422, "INVALID", "/areas/1", "DUPLICATE"},
 	{"zero", `{"areas":[{"area":"FLOOR","quantity":0}]}`, 422, "INVALID", "/areas/0/quantity", "OUT_OF_RANGE"},
 	{"no quantity", `{"areas":[{"area":"FLOOR"}]}`, 422, "INVALID", "/areas/0/quantity", "OUT_OF_RANGE"},
-	{"null as a quantity", `{"areas":[{"area":"FLOOR","quantity":null}]}`, 422, "INVALID", "/areas/0/quantity", "OUT_OF_RANGE"},
+	{"null as a quantity", `{"areas":[{"area":"FLOOR","quantity":null}]}`, 422, "INVALID", "/areas/0/quantity", "TYPE"},
 	{"negative", `{"areas":[{"area":"FLOOR","quantity":-1}]}`, 422, "INVALID", "/areas/0/quantity", "OUT_OF_RANGE"},
 	{"huge", `{"areas":[{"area":"FLOOR","quantity":9223372036854775807}]}`, 422, "INVALID", "/areas/0/quantity", "OUT_OF_RANGE"},
 	{"huger", `{"areas":[{"area":"FLOOR","quantity":9223372036854775808}]}`, 422, "INVALID", "/areas/0/quantity", "TYPE"},
@@ -191,6 +191,9 @@ func TestBadEventsAreRefusedWithTheirPlace(t *testing.T) {
 		{"an unknown currency", replace("EUR", "EUX"), "/currency", "UNKNOWN"},
 		{"an unknown map", replace(h.seatMap, "map_01"), "/map", "UNKNOWN"},
 		{"a negative price", replace("4500", "-1"), "/ticket_types/0/price", "OUT_OF_RANGE"},
+		{"no price", replace(`,"price":4500`, ""), "/ticket_types/0/price", "REQUIRED"},
+		{"null as a price", replace("4500", "null"), "/ticket_types/0/price", "REQUIRED"},
+		{"a long name of a ticket type", replace(`"name":"Concession"`, `"name":"`+strings.Repeat("x", 101)+`"`), "/ticket_types/1/name", "INVALID"},
 		{"a fractional price", replace("4500", "45.00"), "/ticket_types/0/price", "TYPE"},
 		{"a ticket type twice", replace(`"id":"concession"`, `"id":"standard"`), "/ticket_types/1/id", "DUPLICATE"},
 		{"an unknown seat in a rule", replace("STALLS-B-8", "STALLS-Z-8"), "/allocations/2/where/seats/0", "UNKNOWN"},
@@ -203,7 +206,8 @@ func TestBadEventsAreRefusedWithTheirPlace(t *testing.T) {
 	}
 	h.as(h.key).post("/v1/events", "["+good+","+replace("EUR", "EUX")+"]").want(422, "INVALID").fault("/1/currency", "UNKNOWN")
 	h.as(h.key).post("/v1/events", `[]`).want(422, "INVALID").fault("", "REQUIRED")
-	h.as(h.key).post("/v1/events", `[null]`).want(422, "INVALID")
+	h.as(h.key).post("/v1/events", `[null]`).want(422, "INVALID").fault("/0", "TYPE")
+	h.as(h.key).post("/v1/events", "["+good+","+replace(`,"price":4500`, "")+"]").want(422, "INVALID").fault("/1/ticket_types/0/price", "REQUIRED")
 	a := h.as(h.key).get("/v1/events").want(200, "")
 	if !strings.Contains(string(a.body), `"data":[]`) {
 		t.Errorf("something was made: %s", a.body)
@@ -221,7 +225,7 @@ func TestBadMapsAreRefusedWithTheirPlace(t *testing.T) {
 	}{
 		{"two seats of one key", `{"label":"1",`, `{"label":"0",`, 422, "INVALID", "/sections/0/rows/0/seats/1/key", "DUPLICATE"},
 		{"an area of capacity 0", `"capacity":5`, `"capacity":0`, 422, "INVALID", "/areas/0/capacity", "OUT_OF_RANGE"},
-		{"a member twice", `"name":"Floor"`, `"name":"Floor","name":"Floor"`, 400, "MALFORMED", "/areas/0/name", "DUPLICATE"},
+		{"a member twice", `"name":"Floor"`, `"name":"Floor","name":"Floor"`, 400, "MALFORMED", "/areas/0/name", "DUPLICATE_KEY"},
 		{"an unknown member", `"name":"Floor"`, `"name":"Floor","colour":"red"`, 422, "INVALID", "/areas/0/colour", "UNKNOWN_FIELD"},
 		{"another format", `rowlock-map/1`, `rowlock-map/9`, 422, "INVALID", "/format", "UNSUPPORTED_FORMAT"},
 	} {
@@ -234,9 +238,10 @@ func TestBadMapsAreRefusedWithTheirPlace(t *testing.T) {
 	}
 	h.as(h.key).post(at, `{"format":"rowlock-map/1","name":"x","focal_point":{"x":0,"y":0},"sections":[{"key":"S","name":"S","rows":[{"label":"A","seats":[]}]}],"areas":[]}`).
 		want(422, "INVALID").fault("/sections/0/rows/0/seats", "EMPTY")
-	h.as(h.key).post(at, drawing()+"x").want(400, "MALFORMED")
-	// To the map's format, a text that is no object is not a map with a fault but no map.
-	h.as(h.key).post(at, `null`).want(400, "MALFORMED").fault("", "TYPE")
+	h.as(h.key).post(at, drawing()+"x").want(400, "MALFORMED").fault("", "SYNTAX")
+	h.as(h.key).post(at, strings.Replace(drawing(), "Floor", "\xff", 1)).want(400, "MALFORMED").fault("/areas/0/name", "INVALID_UTF8")
+	h.as(h.key).post(at, `null`).want(422, "INVALID").fault("", "TYPE")
+	h.as(h.key).post(at, `[]`).want(422, "INVALID").fault("", "TYPE")
 }
 
 func TestBadPaperworkIsRefusedWithItsPlace(t *testing.T) {
@@ -250,14 +255,20 @@ func TestBadPaperworkIsRefusedWithItsPlace(t *testing.T) {
 	key.put(at+"/channels/public", `{"name":"x"}`).want(422, "INVALID")
 	key.put(at+"/channels/Sponsors", `{"name":"x"}`).want(422, "INVALID")
 	key.put(at+"/channels/press", `{"id":"sponsors","name":"x"}`).want(422, "INVALID").fault("/id", "INVALID")
+	for _, code := range []string{"abc", "open sesame", " code", "grüße", strings.Repeat("x", 65)} {
+		key.put(at+"/channels/press", `{"name":"Press","access_codes":["`+code+`"]}`).want(422, "INVALID").fault("/access_codes/0", "INVALID")
+	}
+	key.put(at+"/channels/press", `{"name":"Press","access_codes":["!~#;"]}`).want(200, "")
 	key.put(at+"/channels/press", `{"name":"Press","access_codes":["abc"]}`).want(422, "INVALID").fault("/access_codes/0", "INVALID")
 	key.patch(at+"/allocations", `{"where":{"seats":["STALLS-Z-1"]},"set":{"channel":"public"}}`).want(422, "INVALID").fault("/where/seats/0", "UNKNOWN")
 	key.patch(at, `{"currency":"USD"}`).want(409, "EVENT_STATE_CONFLICT")
+	key.patch(at, `{"starts_at":"2019-05-01T17:30:00Z"}`).want(422, "INVALID").fault("/starts_at", "IN_THE_PAST")
+	key.patch(at, `{"starts_at":"2099-05-02T17:30:00Z"}`).want(200, "")
 	key.patch(at, `{"name":""}`).want(422, "INVALID").fault("/name", "REQUIRED")
 	key.post(at+"/publish", "").want(409, "EVENT_STATE_CONFLICT")
 	key.post(at+"/orders/ord_1/cancel", `{"reason":"`+strings.Repeat("x", 201)+`"}`).want(422, "INVALID").fault("/reason", "INVALID")
 	for _, bad := range []string{"short", strings.Repeat("x", 129), "with a space in it"} {
-		key.with("Idempotency-Key", bad).post("/v1/venues", `{"name":"x"}`).want(422, "INVALID").fault("", "INVALID_IDEMPOTENCY_KEY")
+		key.with("Idempotency-Key", bad).post("/v1/venues", `{"name":"x"}`).want(422, "INVALID").fault("Idempotency-Key", "INVALID_IDEMPOTENCY_KEY")
 	}
 }
 

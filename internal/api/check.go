@@ -25,8 +25,8 @@ const (
 	emailLocalBytesMax       = 64
 	keyNameRunesMax          = 200
 	reasonRunesMax           = 200
-	cursorBytesMax           = 100
 	unitsMax                 = 100  // of one request
+	faultsMax                = 50   // reported at once
 	yearMax                  = 9999 // what RFC 3339 can write
 )
 
@@ -50,6 +50,9 @@ const (
 type faults struct{ list []inventory.Fault }
 
 func (f *faults) add(field, code, detail string) {
+	if len(f.list) == faultsMax {
+		return
+	}
 	f.list = append(f.list, inventory.Fault{Field: field, Code: code, Detail: detail})
 }
 
@@ -143,7 +146,7 @@ func (f *faults) order(in *client.OrderRequest) {
 	f.metadata(in.Metadata)
 	if b := in.Buyer; b != nil {
 		if b.Name == "" && b.Email == "" {
-			f.add("/buyer", faultRequired, "A buyer has a name or an address.")
+			f.add("/buyer", faultRequired, "A buyer has an e-mail address or, in an order by key, at least a name.")
 		}
 		f.line("/buyer/name", b.Name, buyerNameRunesMax)
 		if b.Email != "" && !plausibleEmail(b.Email) {
@@ -183,8 +186,10 @@ func plausibleEmail(s string) bool {
 	}) && !strings.Contains(s[:at], "@")
 }
 
-// page reads the query of a listing. A fault of the query is named by the parameter, "?limit".
-func page(r *http.Request) (inventory.Page, error) {
+// page reads the query of a listing whose cursors have the given form: a cursor of anything else
+// would be answered with an empty page, as if that were the end of the list. A fault of the query is
+// named by the parameter, "?limit".
+func page(r *http.Request, cursor func(string) bool) (inventory.Page, error) {
 	p := inventory.Page{Limit: limitDefault}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -198,16 +203,37 @@ func page(r *http.Request) (inventory.Page, error) {
 		}
 	}
 	p.After, p.Reference = query.Get("after"), query.Get("reference")
-	if len(p.After) > cursorBytesMax || !printableASCII(p.After) {
+	if p.After != "" && !cursor(p.After) {
 		f.add("?after", faultInvalid, "It must be what a page before it answered as next.")
 	}
 	if query.Has("reference") {
-		if p.Reference == "" || !utf8.ValidString(p.Reference) {
+		switch {
+		case p.Reference == "":
 			f.add("?reference", faultInvalid, "A reference is not empty; leave it out instead.")
+		case !utf8.ValidString(p.Reference):
+			f.add("?reference", faultInvalid, "It is not valid text in UTF-8.")
+		default:
+			f.line("?reference", p.Reference, referenceRunesMax)
 		}
-		f.line("?reference", p.Reference, referenceRunesMax)
 	}
 	return p, f.err()
+}
+
+// idsOf is the form of cursors that are ids with a prefix.
+func idsOf(prefix string) func(string) bool {
+	return func(s string) bool { return inventory.IsID(prefix, s) }
+}
+
+// isHoldID is the form of cursors that are holds' ids.
+func isHoldID(s string) bool {
+	_, ok := inventory.ParseHoldID(s)
+	return ok
+}
+
+// isLogNumber is the form of cursors that are numbers of a log's entries.
+func isLogNumber(s string) bool {
+	_, err := strconv.ParseInt(s, 10, 64)
+	return err == nil && s[0] >= '0' && s[0] <= '9'
 }
 
 // after reads the position that a reader has.

@@ -33,6 +33,21 @@ const fieldBytesMax = 256
 // case and bytes after the end are refused by the library's defaults.
 var strict = json.RejectUnknownMembers(true)
 
+// withoutNull is strict for a body with a null in it. It asks at every value, which makes reading
+// several times as long, so it is only for bodies that need it.
+var withoutNull = json.JoinOptions(strict, json.WithUnmarshalers(json.UnmarshalFromFunc(refuseNull)))
+
+// refuseNull takes null only for what can be absent, and that is a pointer. The library would make
+// it a zero anywhere: a seat without a name, a quantity of 0.
+func refuseNull(d *jsontext.Decoder, into any) error {
+	if d.PeekKind() == 'n' && reflect.TypeOf(into).Elem().Kind() != reflect.Pointer {
+		return errNull
+	}
+	return errors.ErrUnsupported // which leaves the value to the library
+}
+
+var errNull = errors.New("null where a value belongs")
+
 // readBody reads the body into a pooled buffer, within the route's bound, and refuses what is not
 // JSON by its own account.
 func (x *exchange) readBody(r *http.Request) error {
@@ -70,7 +85,23 @@ func (x *exchange) readBody(r *http.Request) error {
 	if !isJSON(r.Header.Get("Content-Type")) {
 		return refuse(codeUnsupportedMediaType)
 	}
+	if !isPlain(r.Header["Content-Encoding"]) {
+		x.Header().Set(headerAcceptEncoding, contentEncodingNone) // RFC 9110, 12.5.3
+		return &inventory.Refusal{Code: codeUnsupportedMediaType, Detail: "A body is sent without a content coding."}
+	}
 	return nil
+}
+
+// isPlain reports whether a body comes as it is, and not compressed.
+func isPlain(encodings []string) bool {
+	for _, value := range encodings {
+		for coding := range strings.SplitSeq(value, ",") {
+			if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, contentEncodingNone) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // isJSON reports whether a Content-Type is JSON in UTF-8.
@@ -93,11 +124,12 @@ func isJSON(contentType string) bool {
 // decode reads one JSON text strictly. What is no JSON text is MALFORMED; a text that says
 // something else than is asked for is INVALID, with the place. No error carries the client's values.
 func decode(body []byte, into any) error {
-	err := json.Unmarshal(body, into, strict)
+	options := strict
+	if bytes.Contains(body, []byte("null")) {
+		options = withoutNull
+	}
+	err := json.Unmarshal(body, into, options)
 	if err == nil {
-		if string(bytes.Trim(body, " \t\r\n")) == "null" {
-			return invalid("", faultType, "")
-		}
 		return nil
 	}
 	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/rowlock/rowlock/client"
 	"github.com/rowlock/rowlock/internal/inventory"
@@ -12,7 +11,7 @@ import (
 
 // listEvents lists what is on sale, or with a key all events of its organizer.
 func (s *Server) listEvents(x *exchange, r *http.Request) error {
-	p, err := page(r)
+	p, err := page(r, idsOf(inventory.PrefixEvent))
 	if err != nil {
 		return err
 	}
@@ -77,7 +76,7 @@ func (s *Server) createEvents(x *exchange, r *http.Request) error {
 func specOf(f *faults, at string, in *client.EventRequest) inventory.EventSpec {
 	spec := inventory.EventSpec{Fields: inventory.EventFields{
 		Reference: in.Reference, Name: absent(in.Name), StartsAt: f.instant(at+"/starts_at", in.StartsAt),
-		TimeZone: absent(in.TimeZone), Map: absent(in.Map), Currency: absent(in.Currency), Types: typesOf(in.TicketTypes),
+		TimeZone: absent(in.TimeZone), Map: absent(in.Map), Currency: absent(in.Currency), Types: typesOf(f, at, in.TicketTypes),
 	}}
 	if in.Copy != nil {
 		spec.Copy = *in.Copy
@@ -99,13 +98,20 @@ func specOf(f *faults, at string, in *client.EventRequest) inventory.EventSpec {
 	return spec
 }
 
-func typesOf(types []client.TicketType) []inventory.TicketType {
+// typesOf translates ticket types. One without a price is refused here, for to the inventory no
+// price is 0, and that is a ticket for free.
+func typesOf(f *faults, at string, types []client.TicketTypeRequest) []inventory.TicketType {
 	if types == nil {
 		return nil
 	}
 	out := make([]inventory.TicketType, len(types))
 	for i, t := range types {
-		out[i] = inventory.TicketType{ID: t.ID, Name: t.Name, Price: t.Price}
+		out[i] = inventory.TicketType{ID: t.ID, Name: t.Name}
+		if t.Price == nil {
+			f.add(at+"/ticket_types/"+strconv.Itoa(i)+"/price", faultRequired, "A price is needed; 0 is for free.")
+			continue
+		}
+		out[i].Price = *t.Price
 	}
 	return out
 }
@@ -145,7 +151,7 @@ func (s *Server) patchEvent(x *exchange, r *http.Request) error {
 	var f faults
 	fields := inventory.EventFields{
 		Reference: in.Reference, Name: in.Name, StartsAt: f.instant("/starts_at", in.StartsAt), TimeZone: in.TimeZone,
-		Map: in.Map, Currency: in.Currency, Types: typesOf(in.TicketTypes), Metadata: in.Metadata,
+		Map: in.Map, Currency: in.Currency, Types: typesOf(&f, "", in.TicketTypes), Metadata: in.Metadata,
 	}
 	saleOf(&f, "", in.Sale, &fields)
 	limitsOf(in.Limits, &fields)
@@ -204,12 +210,9 @@ func (s *Server) putChannel(x *exchange, r *http.Request) error {
 }
 
 func (s *Server) getLog(x *exchange, r *http.Request) error {
-	p, err := page(r)
+	p, err := page(r, isLogNumber)
 	if err != nil {
 		return err
-	}
-	if strings.ContainsFunc(p.After, func(c rune) bool { return c < '0' || c > '9' }) {
-		return invalid("?after", faultInvalid, "It must be an entry's number.")
 	}
 	v, err := s.service.Log(r.Context(), x.caller, r.PathValue("event"), p)
 	if err != nil {

@@ -140,12 +140,9 @@ func (s *Server) extendHold(x *exchange, r *http.Request) error {
 
 // listHolds lists an event's live holds.
 func (s *Server) listHolds(x *exchange, r *http.Request) error {
-	p, err := page(r)
+	p, err := page(r, isHoldID)
 	if err != nil {
 		return err
-	}
-	if _, ok := inventory.ParseHoldID(p.After); p.After != "" && !ok {
-		return invalid("?after", faultInvalid, "It must be what a page before it answered as next.")
 	}
 	holds, next, err := s.service.Holds(r.Context(), x.caller, r.PathValue("event"), p)
 	if err != nil {

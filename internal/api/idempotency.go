@@ -27,6 +27,9 @@ const (
 // faultIdempotencyKey is the fault of a key that is too short, too long or not printable ASCII.
 const faultIdempotencyKey = "INVALID_IDEMPOTENCY_KEY"
 
+// faultNeedsAnotherKey is the fault of an Idempotency-Key that could never be made use of.
+const faultNeedsAnotherKey = "NEEDS_ANOTHER_KEY"
+
 // idempotency reads the Idempotency-Key; nil without one. A client's key means something only for
 // one caller, method and path.
 func (x *exchange) idempotency(r *http.Request) (*inventory.Idempotency, error) {
@@ -36,7 +39,7 @@ func (x *exchange) idempotency(r *http.Request) (*inventory.Idempotency, error) 
 	}
 	key := values[0]
 	if len(values) > 1 || len(key) < idempotencyCharactersMin || len(key) > idempotencyCharactersMax || !printableASCII(key) {
-		return nil, invalid("", faultIdempotencyKey, "The Idempotency-Key header is 16 to 128 printable ASCII characters.")
+		return nil, invalid(headerIdempotencyKey, faultIdempotencyKey, "It is 16 to 128 printable ASCII characters without spaces.")
 	}
 	caller := "public"
 	switch {

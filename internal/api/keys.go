@@ -12,7 +12,7 @@ import (
 
 // listKeys lists the organizer's keys, without their secrets.
 func (s *Server) listKeys(x *exchange, r *http.Request) error {
-	p, err := page(r)
+	p, err := page(r, idsOf(inventory.PrefixKey))
 	if err != nil {
 		return err
 	}
@@ -108,10 +108,16 @@ func (s *Server) createKey(x *exchange, r *http.Request) error {
 	})
 }
 
-// rotateKey replaces a key; the old one ends at once.
+// rotateKey replaces a key; the old one ends at once. An Idempotency-Key promises that a repeat is
+// answered, and a repeat with the very key that ended cannot be: whoever wants that promise asks
+// with another key.
 func (s *Server) rotateKey(x *exchange, r *http.Request) error {
 	if err := decodeOptional(x.body, &struct{}{}); err != nil {
 		return err
+	}
+	if r.PathValue("key") == x.caller.Key && len(r.Header[headerIdempotencyKey]) > 0 {
+		return invalid(headerIdempotencyKey, faultNeedsAnotherKey,
+			"A key that rotates itself cannot be asked with again, so no repeat could be answered: rotate it with another key, or without this header.")
 	}
 	return writeKey(x, r, func(keep renderKey) (*office.Key, string, error) {
 		return s.office.RotateKey(r.Context(), x.caller.Organizer, r.PathValue("key"), keep)

@@ -77,17 +77,22 @@ func TestSchemasOfAnswersHaveTheMembersOfTheWireTypes(t *testing.T) {
 	}
 }
 
-func TestSchemasOfRequestsHaveTheMembersOfTheWireTypesAndNoOthers(t *testing.T) {
-	schemas := componentSchemas[objectSchema](t)
-	for name, v := range map[string]any{
+// requestTypes are the wire types of bodies by the names of their schemas.
+func requestTypes() map[string]any {
+	return map[string]any{
 		"EventRequest": client.EventRequest{}, "EventPatch": client.EventPatch{}, "LimitsRequest": client.LimitsRequest{},
-		"TicketTypeRequest": client.TicketType{}, "SaleWindowRequest": client.SaleWindow{}, "ChannelRequest": client.ChannelRequest{},
+		"TicketTypeRequest": client.TicketTypeRequest{}, "SaleWindowRequest": client.SaleWindow{}, "ChannelRequest": client.ChannelRequest{},
 		"ChannelPut": client.ChannelRequest{}, "AllocationRule": client.AllocationRule{}, "AllocationWhere": client.AllocationWhere{},
 		"AllocationSet": client.AllocationSet{}, "VenueRequest": client.VenueRequest{}, "KeyRequest": client.KeyRequest{},
 		"HoldRequest": client.HoldRequest{}, "AreaRequest": client.AreaRequest{}, "BestRequest": client.BestRequest{},
 		"BasketPart": client.BasketPart{}, "HoldPatch": client.HoldPatch{}, "OrderRequest": client.OrderRequest{},
-		"BuyerRequest": client.Buyer{}, "PaymentRequest": client.PaymentRequest{},
-	} {
+		"BuyerRequest": client.Buyer{}, "PaymentRequest": client.PaymentRequest{}, "CancelRequest": cancellation{},
+	}
+}
+
+func TestSchemasOfRequestsHaveTheMembersOfTheWireTypesAndNoOthers(t *testing.T) {
+	schemas := componentSchemas[objectSchema](t)
+	for name, v := range requestTypes() {
 		schema := schemas[name]
 		all, _ := members(v)
 		if got := slices.Sorted(maps.Keys(schema.Properties)); !slices.Equal(got, all) {
@@ -100,6 +105,47 @@ func TestSchemasOfRequestsHaveTheMembersOfTheWireTypesAndNoOthers(t *testing.T) 
 		}
 		if schema.AdditionalProperties != false {
 			t.Errorf("%s is open, though the server refuses what it does not know", name)
+		}
+	}
+}
+
+// valueSchema is the part of a member's schema that says whether null, a list or a map stands there.
+type valueSchema struct {
+	Type                 any           `json:"type"`
+	AnyOf                []valueSchema `json:"anyOf"`
+	AdditionalProperties any           `json:"additionalProperties"`
+}
+
+func (s valueSchema) is(kind string) bool {
+	kinds, _ := s.Type.([]any)
+	return s.Type == kind || slices.Contains(kinds, any(kind)) ||
+		slices.ContainsFunc(s.AnyOf, func(way valueSchema) bool { return way.is(kind) })
+}
+
+// TestNullIsTakenExactlyWhereTheDocumentAllowsIt tries null for every member of every body, and for
+// what is in its lists and maps, where the document never allows it.
+func TestNullIsTakenExactlyWhereTheDocumentAllowsIt(t *testing.T) {
+	schemas := componentSchemas[struct {
+		Properties map[string]valueSchema `json:"properties"`
+	}](t)
+	for name, v := range requestTypes() {
+		taken := func(body string) bool {
+			return decode([]byte(body), reflect.New(reflect.TypeOf(v)).Interface()) == nil
+		}
+		for member, schema := range schemas[name].Properties {
+			if name == "TicketTypeRequest" && member == "price" {
+				continue // read, and then refused as REQUIRED: see TestBadEventsAreRefusedWithTheirPlace
+			}
+			if got, want := taken(`{"`+member+`":null}`), schema.is("null"); got != want {
+				t.Errorf("%s: null as %s is taken: %v, and the document says %v", name, member, got, want)
+			}
+			if schema.is("array") && (taken(`{"`+member+`":[null]}`) || !taken(`{"`+member+`":[]}`)) {
+				t.Errorf("%s: null in the list %s is taken, or the list is not", name, member)
+			}
+			if schema.is("object") && schema.AdditionalProperties != nil &&
+				(taken(`{"`+member+`":{"k":null}}`) || !taken(`{"`+member+`":{"k":"v"}}`)) {
+				t.Errorf("%s: null in the map %s is taken, or the map is not", name, member)
+			}
 		}
 	}
 }

@@ -71,7 +71,7 @@ func (x *exchange) answerOrder(v *inventory.OrderView, err error) error {
 
 // listOrders lists an event's orders.
 func (s *Server) listOrders(x *exchange, r *http.Request) error {
-	p, err := page(r)
+	p, err := page(r, idsOf(inventory.PrefixOrder))
 	if err != nil {
 		return err
 	}

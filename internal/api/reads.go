@@ -29,6 +29,7 @@ const (
 	compressedFromBytes  = 1024 // shorter ones are sent as they are
 	offerTagCharacters   = 16   // of the hash in an offer's ETag
 	contentEncodingGzip  = "gzip"
+	contentEncodingNone  = "identity"
 	headerAcceptEncoding = "Accept-Encoding"
 )
 

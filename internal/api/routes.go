@@ -174,14 +174,16 @@ func (s *Server) newMux() *http.ServeMux {
 // dispatch keeps the mux from answering by itself: it would redirect a URL of the API that is not
 // in its shortest form, and the redirect is not JSON.
 func (s *Server) dispatch(w http.ResponseWriter, r *http.Request) {
-	if p := r.URL.Path; strings.HasPrefix(p, "/v1/") && p != "/v1/" {
-		if clean := path.Clean(p); clean != strings.TrimSuffix(p, "/") {
-			s.mux.ServeHTTP(w, unknownURL(r))
-			return
-		}
+	p := r.URL.Path
+	clean := path.Clean("/" + p)
+	if (ofAPI(p) || ofAPI(clean)) && clean != strings.TrimSuffix(p, "/") {
+		r = unknownURL(r)
 	}
 	s.mux.ServeHTTP(w, r)
 }
+
+// ofAPI reports whether a path lies under the API's.
+func ofAPI(p string) bool { return p == "/v1" || strings.HasPrefix(p, "/v1/") }
 
 // unknownURL is a request for a URL that the API does not have.
 func unknownURL(r *http.Request) *http.Request {

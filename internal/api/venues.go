@@ -8,7 +8,7 @@ import (
 )
 
 func (s *Server) listVenues(x *exchange, r *http.Request) error {
-	p, err := page(r)
+	p, err := page(r, idsOf(inventory.PrefixVenue))
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (s *Server) patchVenue(x *exchange, r *http.Request) error {
 }
 
 func (s *Server) listMaps(x *exchange, r *http.Request) error {
-	p, err := page(r)
+	p, err := page(r, idsOf(inventory.PrefixMap))
 	if err != nil {
 		return err
 	}

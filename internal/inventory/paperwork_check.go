@@ -17,6 +17,7 @@ import (
 const (
 	eventsPerListMax  = 50
 	nameRunesMax      = 200
+	typeNameRunesMax  = 100 // of a ticket type, which stands on every line of a basket
 	referenceRunesMax = 100
 	metadataMax       = 20 // entries
 	metadataKeyMax    = 40 // runes
@@ -100,13 +101,10 @@ func (f *faultList) err() error {
 // first tells of the first fault in one text, for where no pointer can lead to it.
 func (f *faultList) first() string { return f.list[0].Field + ": " + f.list[0].Detail }
 
-// required checks that a new event has what it cannot do without, and that it is still to come.
-func (f *faultList) required(given EventFields, now Instant) {
-	switch {
-	case given.StartsAt == nil:
+// required checks that a new event has what it cannot do without.
+func (f *faultList) required(given EventFields) {
+	if given.StartsAt == nil {
 		f.add("/starts_at", faultRequired, "An event has a start.")
-	case *given.StartsAt > 0 && *given.StartsAt <= now:
-		f.add("/starts_at", faultInThePast, "The event would have begun already.")
 	}
 	if given.Name == nil {
 		f.add("/name", faultRequired, "A name is needed.")
@@ -120,12 +118,15 @@ func (f *faultList) required(given EventFields, now Instant) {
 }
 
 // name checks a name that people will read.
-func (f *faultList) name(field, name string) {
+func (f *faultList) name(field, name string) { f.nameWithin(field, name, nameRunesMax) }
+
+// nameWithin checks a name of at most so many runes.
+func (f *faultList) nameWithin(field, name string, runesMax int) {
 	switch {
 	case strings.TrimSpace(name) == "":
 		f.add(field, faultRequired, "A name is needed.")
-	case !plainText(name, nameRunesMax):
-		f.addf(field, faultInvalid, "A name is one line of at most %d characters.", nameRunesMax)
+	case !plainText(name, runesMax):
+		f.addf(field, faultInvalid, "Such a name is one line of at most %d characters.", runesMax)
 	}
 }
 
@@ -204,7 +205,7 @@ func (f *faultList) ticketTypes(types []TicketType) {
 	for i, t := range types {
 		at := "/ticket_types/" + strconv.Itoa(i)
 		f.slug(at+"/id", t.ID, seen)
-		f.name(at+"/name", t.Name)
+		f.nameWithin(at+"/name", t.Name, typeNameRunesMax)
 		if t.Price < 0 || t.Price > priceMax {
 			f.addf(at+"/price", faultOutOfRange, "A price is from 0 to %d minor units.", int64(priceMax))
 		}
@@ -241,7 +242,8 @@ func (f *faultList) channelSpecs(specs []ChannelSpec) {
 	}
 }
 
-// channel checks a channel's name and codes. A code travels in a header, so spaces at its ends would be lost.
+// channel checks a channel's name and codes. A code travels in a header and is read out at counters,
+// so it has no space that could be lost or doubled on the way.
 func (f *faultList) channel(at string, spec ChannelSpec) {
 	if spec.Name != "" {
 		f.name(at+"/name", spec.Name)
@@ -253,10 +255,10 @@ func (f *faultList) channel(at string, spec ChannelSpec) {
 	seen := make(map[string]bool, len(spec.Codes))
 	for i, code := range spec.Codes {
 		field := at + "/access_codes/" + strconv.Itoa(i)
-		printable := strings.IndexFunc(code, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+		printable := strings.IndexFunc(code, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 		switch {
-		case len(code) < codeBytesMin || len(code) > codeBytesMax || !printable || strings.TrimSpace(code) != code:
-			f.addf(field, faultInvalid, "A code has %d to %d printable ASCII characters and no space at its ends.", codeBytesMin, codeBytesMax)
+		case len(code) < codeBytesMin || len(code) > codeBytesMax || !printable:
+			f.addf(field, faultInvalid, "A code has %d to %d printable ASCII characters and no spaces.", codeBytesMin, codeBytesMax)
 		case seen[code]:
 			f.add(field, faultDuplicate, "The channel has this code already.")
 		}
@@ -265,7 +267,8 @@ func (f *faultList) channel(at string, spec ChannelSpec) {
 }
 
 // set checks the fields that are given and takes them over into e, all but the map, which has to be
-// looked up, and the past, which only some callers mind.
+// looked up. An instant that has passed is refused where it is new: what began as planned may be
+// edited with its start repeated.
 func (f *faultList) set(e *Event, given EventFields, now Instant) {
 	if given.Name != nil {
 		e.Name = *given.Name
@@ -280,9 +283,13 @@ func (f *faultList) set(e *Event, given EventFields, now Instant) {
 		f.metadata(e.Metadata)
 	}
 	if given.StartsAt != nil {
+		before := e.StartsAt
 		e.StartsAt = *given.StartsAt
-		if e.StartsAt <= 0 {
+		switch {
+		case e.StartsAt <= 0:
 			f.add("/starts_at", faultInvalid, "It must be an instant after 1970.")
+		case e.StartsAt != before && e.StartsAt <= now:
+			f.add("/starts_at", faultInThePast, "The event would have begun already.")
 		}
 	}
 	if given.TimeZone != nil {

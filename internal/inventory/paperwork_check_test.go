@@ -51,6 +51,7 @@ func TestEveryBadFieldIsNamedWithItsCode(t *testing.T) {
 		"type without id":          {EventFields{Types: one("", "A", 1)}, "/ticket_types/0/id REQUIRED"},
 		"type id in capitals":      {EventFields{Types: one("A", "A", 1)}, "/ticket_types/0/id INVALID"},
 		"type without name":        {EventFields{Types: one("a", "", 1)}, "/ticket_types/0/name REQUIRED"},
+		"type with a long name":    {EventFields{Types: one("a", strings.Repeat("ä", typeNameRunesMax+1), 1)}, "/ticket_types/0/name INVALID"},
 		"negative price":           {EventFields{Types: one("a", "A", -1)}, "/ticket_types/0/price OUT_OF_RANGE"},
 		"huge price":               {EventFields{Types: one("a", "A", priceMax+1)}, "/ticket_types/0/price OUT_OF_RANGE"},
 		"type twice":               {EventFields{Types: []TicketType{{"a", "A", 1}, {"a", "B", 1}}}, "/ticket_types/1/id DUPLICATE"},
@@ -82,12 +83,12 @@ func TestFieldsAtTheirBoundsAreTaken(t *testing.T) {
 	given := EventFields{
 		Name: &name, StartsAt: new(noon.Add(1)), TimeZone: new("Europe/Vienna"), Currency: new("JPY"), Reference: new(""),
 		SaleFrom: new(Instant(0)), SaleUntil: new(noon.Add(1)), Metadata: &map[string]string{strings.Repeat("k", 40): strings.Repeat("v", 500)},
-		Types:       []TicketType{{strings.Repeat("a", 40), "A", 0}, {"b_-9", "B", priceMax}},
+		Types:       []TicketType{{strings.Repeat("a", 40), strings.Repeat("ä", typeNameRunesMax), 0}, {"b_-9", "B", priceMax}},
 		HoldSeconds: new(int64(86_400)), HoldSecondsMax: new(int64(604_800)), UnitsPerHold: new(int64(100)), UnitsPerBuyer: new(int64(10_000)),
 	}
 	var e Event
 	var found faultList
-	found.required(EventFields{Name: &name, StartsAt: given.StartsAt, Map: new("map_1"), Currency: given.Currency}, noon)
+	found.required(EventFields{Name: &name, StartsAt: given.StartsAt, Map: new("map_1"), Currency: given.Currency})
 	found.set(&e, given, noon)
 	if len(found.list) > 0 {
 		t.Fatalf("refused: %v", codesOf(&found))
@@ -99,15 +100,31 @@ func TestFieldsAtTheirBoundsAreTaken(t *testing.T) {
 
 func TestANewEventNamesAllThatIsMissing(t *testing.T) {
 	var found faultList
-	found.required(EventFields{}, noon)
+	found.required(EventFields{})
 	want := []string{"/starts_at REQUIRED", "/name REQUIRED", "/map REQUIRED", "/currency REQUIRED"}
 	if got := codesOf(&found); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	found = faultList{at: "/3"}
-	found.required(EventFields{StartsAt: new(noon), Name: new("x"), Map: new("x"), Currency: new("EUR")}, noon)
-	if got := codesOf(&found); !slices.Equal(got, []string{"/3/starts_at IN_THE_PAST"}) {
-		t.Errorf("an event that begins now: got %v", got)
+}
+
+func TestAStartThatHasPassedIsRefusedWhereItIsNew(t *testing.T) {
+	for name, test := range map[string]struct{ before, given Instant }{
+		"a new event that begins now":         {0, noon},
+		"an event to come, put into the past": {noon.Add(9), noon.Add(-9)},
+		"a past event, put elsewhere in it":   {noon.Add(-9), noon.Add(-8)},
+	} {
+		found := faultList{at: "/3"}
+		e := &Event{StartsAt: test.before, Terms: Terms{HoldSeconds: 1, HoldMax: 1}}
+		found.set(e, EventFields{StartsAt: &test.given}, noon)
+		if got := codesOf(&found); !slices.Equal(got, []string{"/3/starts_at IN_THE_PAST"}) {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+	var found faultList
+	e := &Event{StartsAt: noon.Add(-9), Terms: Terms{HoldSeconds: 1, HoldMax: 1}}
+	found.set(e, EventFields{StartsAt: new(noon.Add(-9))}, noon)
+	if len(found.list) > 0 {
+		t.Errorf("a start that does not change is refused: %v", codesOf(&found))
 	}
 }
 
@@ -132,7 +149,7 @@ func TestChannelsAndCodesAreChecked(t *testing.T) {
 	want := []string{
 		"/channels/0/id INVALID", "/channels/1/name INVALID",
 		"/channels/1/access_codes/0 INVALID", "/channels/1/access_codes/2 DUPLICATE", "/channels/1/access_codes/3 INVALID",
-		"/channels/1/access_codes/4 INVALID", "/channels/1/access_codes/5 INVALID", "/channels/1/access_codes/6 INVALID",
+		"/channels/1/access_codes/4 INVALID", "/channels/1/access_codes/5 INVALID", "/channels/1/access_codes/6 INVALID", "/channels/1/access_codes/7 INVALID",
 		"/channels/2/id DUPLICATE", "/channels/3/id INVALID", "/channels/4/access_codes TOO_MANY",
 	}
 	if got := codesOf(&found); !slices.Equal(got, want) {

@@ -124,7 +124,7 @@ func (s *Service) draft(ctx context.Context, c Caller, spec EventSpec, found *fa
 	}
 	// The application's clock is good enough here: it keeps slips of the pen out and decides no sale.
 	now := InstantOf(time.Now())
-	found.required(spec.Fields, now)
+	found.required(spec.Fields)
 	found.set(e, spec.Fields, now)
 	found.channelSpecs(spec.Channels)
 	for _, channel := range spec.Channels {

@@ -102,7 +102,7 @@ func (s *Service) Venues(ctx context.Context, c Caller, p Page) ([]*Venue, strin
 }
 
 // CreateMap adds a version to a venue's maps. A drawing with faults is Invalid with their places, and
-// Malformed when it is not even one JSON object. What is kept is the drawing's canonical form.
+// Malformed when it is not even one JSON text. What is kept is the drawing's canonical form.
 //
 // Other refusals: NotFound, KeyReused; *Recorded for a replay.
 func (s *Service) CreateMap(ctx context.Context, c Caller, venue string, data []byte, once *Once) (*MapVersion, error) {

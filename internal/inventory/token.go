@@ -98,6 +98,16 @@ func NewID(prefix string) string {
 	return prefix + crockford.EncodeToString(u[:])
 }
 
+// IsID reports whether s has the form of what NewID returns for a prefix.
+func IsID(prefix, s string) bool {
+	body, ok := strings.CutPrefix(s, prefix)
+	if !ok || len(body) != crockford.EncodedLen(len(uuid.UUID{})) {
+		return false
+	}
+	u, err := crockford.DecodeString(body) // passes over line breaks, so that the length counts
+	return err == nil && len(u) == len(uuid.UUID{})
+}
+
 // TicketID names the i-th unit of an order, counted from 1: tickets need no randomness of their own,
 // and a ticket tells its order.
 func TicketID(order string, i int) string {

@@ -32,11 +32,27 @@ func TestAHoldsKeyIsTheHashOfItsTokenAndItsId(t *testing.T) {
 
 func TestAnOrdersTokenIsTheSameEachTimeAndNotTheHolds(t *testing.T) {
 	token := NewToken()
-	if OrderToken(token) != OrderToken(token) || OrderToken(token) == token || OrderToken(token) == OrderToken(NewToken()) {
+	if again := OrderToken(token); again != OrderToken(token) || again == token || OrderToken(token) == OrderToken(NewToken()) {
 		t.Error("order tokens")
 	}
 	if _, ok := HashToken(OrderToken(token)); !ok {
 		t.Error("an order token has not the form of a token")
+	}
+}
+
+func TestIdsAreToldByTheirForm(t *testing.T) {
+	id := NewID(PrefixEvent)
+	if !IsID(PrefixEvent, id) {
+		t.Errorf("%q is refused", id)
+	}
+	body := strings.TrimPrefix(id, PrefixEvent)
+	for _, bad := range []string{
+		"", PrefixEvent, body, NewID(PrefixVenue), id[:len(id)-1], id + "0", PrefixEvent + strings.ToUpper(body),
+		PrefixEvent + body[:25] + "\n", PrefixEvent + body[:25] + "u", PrefixEvent + "\x00" + body[1:], " " + id,
+	} {
+		if IsID(PrefixEvent, bad) {
+			t.Errorf("%q passes for an event's id", bad)
+		}
 	}
 }
 

@@ -141,7 +141,7 @@ func (a *arena) eventRequest(name string) client.EventRequest {
 	public := "public"
 	return client.EventRequest{
 		Name: "Race: " + name, StartsAt: &starts, TimeZone: "UTC", Map: a.mapID, Currency: "EUR",
-		TicketTypes: []client.TicketType{{ID: standardType, Name: "Standard", Price: standardPrice}},
+		TicketTypes: []client.TicketTypeRequest{{ID: standardType, Name: "Standard", Price: new(int64(standardPrice))}},
 		Limits: &client.LimitsRequest{
 			HoldSeconds: new(int64(eventHoldSeconds)), HoldSecondsMax: new(int64(eventHoldMax)), UnitsPerHold: new(int64(unitsPerHold)),
 		},

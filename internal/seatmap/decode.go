@@ -46,21 +46,17 @@ func decode(data []byte, found *faults) (*Map, error) {
 		seatsLeft:    seatsMax + 1,
 		areasLeft:    areasMax + 1,
 	}
-	object := d.json.PeekKind() == '{'
 	m := d.document()
 	if d.err == nil {
 		switch _, err := d.json.ReadToken(); {
 		case err == nil:
-			return nil, malformed("", CodeMalformed, "Something follows the end of the map.")
+			return nil, malformed("", CodeSyntax, "Something follows the end of the map.")
 		case err != io.EOF: //nolint:errorlint // the decoder promises a bare io.EOF
 			d.err = err
 		}
 	}
 	if d.err != nil {
 		return nil, d.syntaxError(data)
-	}
-	if !object {
-		return nil, &InvalidError{Faults: found.list, Malformed: true}
 	}
 	return m, nil
 }
@@ -81,14 +77,14 @@ func (d *decoder) syntaxError(data []byte) error {
 	}
 	switch {
 	case errors.Is(d.err, jsontext.ErrDuplicateName):
-		return malformed(field, CodeDuplicate,
+		return malformed(field, CodeDuplicateKey,
 			fmt.Sprintf("The object has this member already; the second stands at byte %d.", offset))
 	case !utf8.Valid(data):
-		return malformed(field, CodeMalformed, "The text is not valid UTF-8.")
+		return malformed(field, CodeInvalidUTF8, "The text is not valid UTF-8.")
 	case errors.Is(d.err, io.EOF), errors.Is(d.err, io.ErrUnexpectedEOF):
-		return malformed(field, CodeMalformed, "The text ends before the map does.")
+		return malformed(field, CodeSyntax, "The text ends before the map does.")
 	}
-	return malformed(field, CodeMalformed, fmt.Sprintf("The text is not valid JSON at byte %d.", offset))
+	return malformed(field, CodeSyntax, fmt.Sprintf("The text is not valid JSON at byte %d.", offset))
 }
 
 func (d *decoder) document() *Map {

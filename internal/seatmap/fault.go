@@ -8,7 +8,9 @@ import (
 // The codes of faults. They are part of the API: clients act on them, so a
 // code is never renamed and never given another meaning.
 const (
-	CodeMalformed         = "MALFORMED"          // not one JSON text in UTF-8
+	CodeSyntax            = "SYNTAX"             // not one JSON text
+	CodeDuplicateKey      = "DUPLICATE_KEY"      // a member name given twice
+	CodeInvalidUTF8       = "INVALID_UTF8"       // not text in UTF-8
 	CodeType              = "TYPE"               // another JSON type than the format wants
 	CodeUnknownField      = "UNKNOWN_FIELD"      // a member the format does not have; names are case-sensitive
 	CodeUnsupportedFormat = "UNSUPPORTED_FORMAT" // another format than [Format]
@@ -19,7 +21,7 @@ const (
 	CodeOutOfRange        = "OUT_OF_RANGE"       // a number outside its bounds
 	CodeInvalidKey        = "INVALID_KEY"        // not of a key's syntax
 	CodeInvalidText       = "INVALID_TEXT"       // empty, blank, too long, or with control characters
-	CodeDuplicate         = "DUPLICATE"          // a key or member name that is taken already
+	CodeDuplicate         = "DUPLICATE"          // a key that is taken already
 	CodeOverlap           = "OVERLAP"            // two seats at the same place
 )
 
@@ -36,10 +38,9 @@ type Fault struct {
 type InvalidError struct {
 	Faults []Fault
 
-	// Malformed says that the bytes were not one JSON object at all: broken
-	// syntax, invalid UTF-8, a member name given twice, bytes after the end,
-	// or another JSON value than an object. HTTP calls that a 400, and every
-	// other fault a 422.
+	// Malformed says that the bytes were not one JSON text at all: broken
+	// syntax, invalid UTF-8, a member name given twice, or bytes after the
+	// end. HTTP calls that a 400, and every other fault a 422.
 	Malformed bool
 }
 

@@ -57,26 +57,24 @@ func TestParseNamesEveryFault(t *testing.T) {
 func TestParseCallsBrokenTextMalformed(t *testing.T) {
 	sound := stall(soundSeat)
 	for _, tt := range []struct{ name, data, want string }{
-		{"nothing", "", " MALFORMED"},
-		{"white space", " \n", " MALFORMED"},
-		{"cut off", sound[:len(sound)-1], " MALFORMED"},
-		{"cut off in a string", sound[:12], "/format MALFORMED"},
-		{"not JSON", "format: rowlock-map/1", " MALFORMED"},
-		{"a comma too many", strings.Replace(sound, `"y":0}`, `"y":0,}`, 1), seat0 + " MALFORMED"},
-		{"a comment", sound + "// the end", " MALFORMED"},
-		{"a second map", sound + sound, " MALFORMED"},
-		{"bytes after the end", sound + "\x00", " MALFORMED"},
-		{"a byte order mark", "\ufeff" + sound, " MALFORMED"},
-		{"NaN", strings.Replace(sound, `"y":0`, `"y":NaN`, 1), seat0 + "/y MALFORMED"},
-		{"invalid UTF-8", strings.Replace(sound, "Stalls", "\xff", 1), "/sections/0/name MALFORMED"},
-		{"half a surrogate", strings.Replace(sound, "Stalls", `\ud800`, 1), "/sections/0/name MALFORMED"},
-		{"a field twice", strings.Replace(sound, `"y":0`, `"y":0,"x":1`, 1), seat0 + "/x DUPLICATE"},
-		{"a field twice, once escaped", strings.Replace(sound, `"y":0`, `"y":0,"\u0078":1`, 1), seat0 + "/x DUPLICATE"},
-		{"a field twice in what is unknown", `{"u":{"a":1,"a":2}}`, "/u/a DUPLICATE"},
+		{"nothing", "", " SYNTAX"},
+		{"white space", " \n", " SYNTAX"},
+		{"cut off", sound[:len(sound)-1], " SYNTAX"},
+		{"cut off in a string", sound[:12], "/format SYNTAX"},
+		{"not JSON", "format: rowlock-map/1", " SYNTAX"},
+		{"a comma too many", strings.Replace(sound, `"y":0}`, `"y":0,}`, 1), seat0 + " SYNTAX"},
+		{"a comment", sound + "// the end", " SYNTAX"},
+		{"a second map", sound + sound, " SYNTAX"},
+		{"bytes after the end", sound + "\x00", " SYNTAX"},
+		{"a byte order mark", "\ufeff" + sound, " SYNTAX"},
+		{"NaN", strings.Replace(sound, `"y":0`, `"y":NaN`, 1), seat0 + "/y SYNTAX"},
+		{"invalid UTF-8", strings.Replace(sound, "Stalls", "\xff", 1), "/sections/0/name INVALID_UTF8"},
+		{"half a surrogate", strings.Replace(sound, "Stalls", `\ud800`, 1), "/sections/0/name SYNTAX"},
+		{"a field twice", strings.Replace(sound, `"y":0`, `"y":0,"x":1`, 1), seat0 + "/x DUPLICATE_KEY"},
+		{"a field twice, once escaped", strings.Replace(sound, `"y":0`, `"y":0,"\u0078":1`, 1), seat0 + "/x DUPLICATE_KEY"},
+		{"a field twice in what is unknown", `{"u":{"a":1,"a":2}}`, "/u/a DUPLICATE_KEY"},
 		{"too deep", `{"u":` + strings.Repeat("[", 20_000), ""},
-		{"another value", `[` + sound + `]`, " TYPE"},
-		{"null", `null`, " TYPE"},
-		{"another value, and more", `1 2`, " MALFORMED"},
+		{"another value, and more", `1 2`, " SYNTAX"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			refused := invalid(t, tt.data)
@@ -90,6 +88,16 @@ func TestParseCallsBrokenTextMalformed(t *testing.T) {
 				t.Errorf("field is %d bytes long", len(field))
 			}
 		})
+	}
+}
+
+// A text that is JSON but no object is another type, as it is of every other body.
+func TestAnotherValueThanAnObjectIsOfAnotherType(t *testing.T) {
+	for _, data := range []string{`null`, ` null `, `[` + stall(soundSeat) + `]`, `"rowlock-map/1"`, `1`, `true`} {
+		refused := invalid(t, data)
+		if got := placesAndCodes(refused); refused.Malformed || !slices.Equal(got, []string{" TYPE"}) {
+			t.Errorf("%.40s: malformed %v, faults %q; want TYPE alone, not malformed", data, refused.Malformed, got)
+		}
 	}
 }
 
@@ -242,14 +250,14 @@ func TestEncodeRefusesWhatParseWould(t *testing.T) {
 }
 
 func TestEncodeLeavesTheMapAlone(t *testing.T) {
-	make := func() *Map {
+	build := func() *Map {
 		return &Map{
 			Format: Format, Name: "House", FocalPoint: Point{X: math.Copysign(0, -1)},
 			Sections: []Section{{Key: "S", Name: "S", Rows: []Row{{Label: "A", Seats: []Seat{{Label: "1", X: math.Copysign(0, -1)}}}}}},
 			Areas:    []Area{{Key: "F", Name: "F", Capacity: 1, Outline: []Point{{X: math.Copysign(0, -1)}, {X: 1}, {Y: 1}}}},
 		}
 	}
-	m, want := make(), make()
+	m, want := build(), build()
 	data, err := m.Encode()
 	if err != nil {
 		t.Fatal(err)

@@ -54,6 +54,7 @@ func TestRuns(t *testing.T) {
 		{"a gap nobody marked", rowAt("A", 0, 0, 1, 2, 4, 5), []int{3, 2}},
 		{"a gap, numbered from the right", rowAt("A", 0, 5, 4, 2, 1, 0), []int{2, 3}},
 		{"a gap just at the limit", rowAt("A", 0, 0, 0.1, 0.2, 0.36, 0.46), []int{5}},
+		{"a gap at the limit that rounding takes over it", rowAt("A", 0, 0, 0.3, 0.6, 1.08, 1.38), []int{5}},
 		{"a gap just over the limit", rowAt("A", 0, 0, 0.1, 0.2, 0.361, 0.461), []int{3, 2}},
 		{"two seats are neighbours at any distance", rowAt("A", 0, 0, 50), []int{2}},
 		{"a marked break is no pitch", rowAt("A", 0, 0, aisle, 3, 4, 7), []int{1, 2, 1}},

@@ -205,6 +205,10 @@ func takenRefusals() []refusal {
 			want: []string{seat1 + "/key DUPLICATE"},
 		},
 		{
+			name: "a key that cannot be read takes no other's", data: stall(`{"key":7,"label":"1","x":0,"y":0},{"key":"S-A-1","label":"2","x":1,"y":0}`),
+			want: []string{seat0 + "/key TYPE"},
+		},
+		{
 			name: "two seats of one label and no keys", notInSchema: true,
 			data: stall(soundSeat + `,{"label":"1","x":1,"y":0}`),
 			want: []string{seat1 + "/key DUPLICATE"},
@@ -283,6 +287,11 @@ func valueRefusals() []refusal {
 		{
 			name: "two seats at one place", data: stall(soundSeat + `,{"label":"2","x":-0.0,"y":0e5}`), notInSchema: true,
 			want: []string{seat1 + " OVERLAP"},
+		},
+		{
+			name: "seats that are nowhere do not overlap",
+			data: stall(`{"label":"1","x":0,"y":2e6},{"label":"2","x":0,"y":2e6}`),
+			want: []string{seat0 + "/y OUT_OF_RANGE", seat1 + "/y OUT_OF_RANGE"},
 		},
 		{name: "capacity 0", data: capacity("0"), want: []string{"/areas/0/capacity OUT_OF_RANGE"}},
 		{name: "capacity -1", data: capacity("-1"), want: []string{"/areas/0/capacity OUT_OF_RANGE"}},

@@ -22,7 +22,7 @@ func (s *Store) Alter(_ context.Context, event string, a inventory.Alteration) (
 	}
 	if err != nil {
 		s.rollback()
-		return inventory.AlterResult{}, fmt.Errorf("sqlite: alter: %w", err)
+		return inventory.AlterResult{}, fmt.Errorf("sqlite: alter: %w", s.fault(err))
 	}
 	s.terms.Delete(event)
 	return result, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -157,7 +158,7 @@ func (s *Store) transact(_ context.Context, event string, judge judgement) (inve
 	}
 	if err != nil {
 		s.rollback()
-		return position, fmt.Errorf("sqlite: batch: %w", err)
+		return position, fmt.Errorf("sqlite: batch: %w", s.fault(err))
 	}
 	return position, nil
 }
@@ -170,6 +171,22 @@ func (s *Store) rollback() {
 			s.reopenWriter()
 		}
 	}
+}
+
+// fault says what an operator must know of a write that failed, and makes what room there is: the
+// write-ahead log is begun anew once its pages are in the file. Called by who holds the writer.
+func (s *Store) fault(err error) error {
+	if !errors.Is(err, sqlite3.IOERR) && !errors.Is(err, sqlite3.FULL) {
+		return err
+	}
+	if checkpoint := s.writer.Exec("PRAGMA wal_checkpoint(PASSIVE)"); checkpoint != nil {
+		err = errors.Join(err, checkpoint)
+	}
+	var fs syscall.Statfs_t
+	if statErr := syscall.Statfs(s.path, &fs); statErr == nil && int64(fs.Bavail)*int64(fs.Bsize) < roomMin {
+		return fmt.Errorf("%w of %s: %w", ErrFull, s.path, err)
+	}
+	return err
 }
 
 func (s *Store) reopenWriter() {

@@ -32,8 +32,12 @@ const (
 	quickCheckTime = 2 * time.Second // how long opening may look for damage
 	applicationID  = 0x524F574C      // "ROWL", in the file's header
 	epochLength    = 6
-	fileMode       = 0o600 // buyers' addresses are in it
+	roomMin        = 1 << 20 // bytes; with less the disk counts as full
+	fileMode       = 0o600   // buyers' addresses are in it
 )
+
+// ErrFull is why a write failed when there is no room.
+var ErrFull = errors.New("no room is left on the disk")
 
 // Errors of opening a file. Each is wrapped with the file's path.
 var (
@@ -325,10 +329,10 @@ func (s *Store) Write(ctx context.Context, fn func(*sql.Tx) error) error {
 		return fmt.Errorf("sqlite: begin: %w", err)
 	}
 	if err := fn(tx); err != nil {
-		return errors.Join(err, ignoreDone(tx.Rollback()))
+		return errors.Join(s.fault(err), ignoreDone(tx.Rollback()))
 	}
 	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("sqlite: commit: %w", err)
+		return fmt.Errorf("sqlite: commit: %w", s.fault(err))
 	}
 	return nil
 }
