@@ -74,6 +74,7 @@ func TestCommandsGatherWhileABatchIsInFlightAndNeverWaitForATimer(t *testing.T) 
 		if took := time.Since(began); took != 5*time.Second {
 			t.Errorf("five batches of a second took %v", took)
 		}
+		synctest.Wait()
 		if len(c.lanes) != 0 {
 			t.Errorf("%d lanes are left", len(c.lanes))
 		}

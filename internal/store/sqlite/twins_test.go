@@ -99,7 +99,10 @@ type barrier struct {
 	waiting chan struct{}
 }
 
-const aloneMax = 25 * time.Millisecond
+const (
+	aloneMax = 50 * time.Millisecond
+	heatsMax = 5 // a race is held again, for on a busy machine two servers may miss each other
+)
 
 func (b *barrier) meet() {
 	b.mu.Lock()
@@ -294,20 +297,28 @@ func TestEveryRaceCatchesItsTwin(t *testing.T) {
 				fault = tt.fault()
 			}
 			target := openTwins(t, tt.schema, fault, tt.front)
-			result := raceNamed(t, tt.race).Run(t.Context(), target)
-			if result.Failure != "" {
-				t.Fatalf("the race could not be held: %s", result.Failure)
+			for range heatsMax {
+				result := raceNamed(t, tt.race).Run(t.Context(), target)
+				if result.Failure != "" {
+					t.Fatalf("the race could not be held: %s", result.Failure)
+				}
+				if !result.Passed() {
+					t.Logf("caught: %s; audit: %d breaches", result.Breaches[0], len(auditOf(t, target)))
+					return
+				}
 			}
-			found, err := target.Audit(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if result.Passed() {
-				t.Fatalf("with %s off the race passes; the audit says %v", tt.off, found)
-			}
-			t.Logf("caught: %s; audit: %d breaches", result.Breaches[0], len(found))
+			t.Fatalf("with %s off the race passes %d times; the audit says %v", tt.off, heatsMax, auditOf(t, target))
 		})
 	}
+}
+
+func auditOf(t *testing.T, target race.Target) []inventory.Breach {
+	t.Helper()
+	found, err := target.Audit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 func raceNamed(t *testing.T, name string) race.Race {
