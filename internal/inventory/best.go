@@ -68,7 +68,7 @@ func (s *Service) rank(ctx context.Context, best *Best, e *Event, plan *seatmap.
 	if c.Candidates = candidates(b, plan, &e.Terms, best, c); len(c.Candidates) > 0 {
 		return false, nil
 	}
-	if b, err = s.store.Board(ctx, e.ID); err != nil {
+	if b, err = s.fresh.do(ctx, e.ID, struct{}{}); err != nil {
 		return false, err
 	}
 	if e, err = s.atLeast(ctx, e, b.Revision); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,6 +37,7 @@ type Service struct {
 	log       *slog.Logger
 	holds     *combiner[Command, Outcome]
 	sales     *combiner[Sale, SaleOutcome]
+	fresh     *combiner[struct{}, *Board] // one reading answers everybody who asked before it began
 	events    shelf[*cachedEvent]
 	plans     shelf[*cachedPlan]
 	boards    shelf[*liveBoard]
@@ -46,8 +48,12 @@ type Service struct {
 func New(c Config) *Service {
 	return &Service{
 		store: c.Store, catalogue: c.Catalogue, log: c.Log,
-		holds:    newCombiner((*Command).units, c.Store.Apply),
-		sales:    newCombiner(func(*Sale) int { return 1 }, c.Store.Sell),
+		holds: newCombiner((*Command).units, c.Store.Apply),
+		sales: newCombiner(func(*Sale) int { return 1 }, c.Store.Sell),
+		fresh: newCombiner(func(*struct{}) int { return 1 }, func(ctx context.Context, event string, asked []struct{}) ([]*Board, error) {
+			b, err := c.Store.Board(ctx, event)
+			return slices.Repeat([]*Board{b}, len(asked)), err
+		}),
 		events:   newShelf[*cachedEvent](eventsKept),
 		plans:    newShelf[*cachedPlan](plansKept),
 		boards:   newShelf[*liveBoard](boardsKept),
@@ -88,7 +94,7 @@ func (s *Service) Run(ctx context.Context) {
 
 // Close refuses new commands and waits until every accepted one is answered, or the context ends.
 func (s *Service) Close(ctx context.Context) error {
-	return errors.Join(s.holds.close(ctx), s.sales.close(ctx))
+	return errors.Join(s.holds.close(ctx), s.sales.close(ctx), s.fresh.close(ctx))
 }
 
 // Caller is who asks. The zero Caller is the public. Organizer and Key come from an API key, and

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -10,22 +9,13 @@ import (
 )
 
 // Alter implements inventory.Ledger.
-func (s *Store) Alter(_ context.Context, event string, a inventory.Alteration) (inventory.AlterResult, error) {
-	s.write.Lock()
-	defer s.write.Unlock()
-	if err := s.writer.Exec("BEGIN IMMEDIATE"); err != nil {
-		return inventory.AlterResult{}, fmt.Errorf("sqlite: begin: %w", err)
-	}
-	result, err := s.alter(event, a)
-	if err == nil {
-		err = s.writer.Exec("COMMIT")
-	}
-	if err != nil {
-		s.rollback()
-		return inventory.AlterResult{}, fmt.Errorf("sqlite: alter: %w", s.fault(err))
-	}
+func (s *Store) Alter(_ context.Context, event string, a inventory.Alteration) (result inventory.AlterResult, err error) {
+	err = s.writing("alter", func() error {
+		result, err = s.alter(event, a)
+		return err
+	})
 	s.terms.Delete(event)
-	return result, nil
+	return result, err
 }
 
 func (s *Store) alter(event string, a inventory.Alteration) (result inventory.AlterResult, err error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -94,9 +93,10 @@ func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 		batch []inventory.Command
 	}
 	var found []lapsed
+	var now inventory.Instant
 	err := s.read(ctx, func(c *conn) error {
-		now, err := c.now()
-		if err != nil {
+		var err error
+		if now, err = c.now(); err != nil {
 			return err
 		}
 		index := make(map[string]int)
@@ -112,6 +112,9 @@ func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 			return true
 		}, now, limit)
 	})
+	if err == nil {
+		err = s.watchClock(now)
+	}
 	ended := 0
 	for _, l := range found {
 		if err != nil {
@@ -126,15 +129,21 @@ func (s *Store) Sweep(ctx context.Context, limit int) (int, error) {
 		}
 	}
 	if err == nil {
-		err = s.forgetRecords(ctx, limit)
+		err = s.forgetRecords(limit)
+	}
+	if err == nil {
+		err = s.trim(ctx)
 	}
 	return ended, err
 }
 
 // forgetRecords deletes some records that no longer count.
-func (s *Store) forgetRecords(_ context.Context, limit int) error {
+func (s *Store) forgetRecords(limit int) error {
 	s.write.Lock()
 	defer s.write.Unlock()
+	if err := s.mayWrite(); err != nil {
+		return err
+	}
 	now, err := s.writer.now()
 	if err != nil {
 		return err
@@ -146,54 +155,12 @@ type judgement func(inventory.Instant, *inventory.Terms, inventory.Rows) *invent
 
 // transact runs one batch: begin, read the clock, judge, write, commit. It returns the event's
 // position after it. Nothing is answered before the commit has been flushed.
-func (s *Store) transact(_ context.Context, event string, judge judgement) (inventory.Position, error) {
-	s.write.Lock()
-	defer s.write.Unlock()
-	if err := s.writer.Exec("BEGIN IMMEDIATE"); err != nil {
-		return inventory.Position{}, fmt.Errorf("sqlite: begin: %w", err)
-	}
-	position, err := s.judgeAndWrite(event, judge)
-	if err == nil {
-		err = s.writer.Exec("COMMIT")
-	}
-	if err != nil {
-		s.rollback()
-		return position, fmt.Errorf("sqlite: batch: %w", s.fault(err))
-	}
-	return position, nil
-}
-
-// rollback leaves the writer ready for the next batch. SQLite may have rolled back by itself.
-func (s *Store) rollback() {
-	if !s.writer.GetAutocommit() {
-		if err := s.writer.Exec("ROLLBACK"); err != nil {
-			// The connection cannot be trusted with another batch; a new one starts from the file.
-			s.reopenWriter()
-		}
-	}
-}
-
-// fault says what an operator must know of a write that failed, and makes what room there is: the
-// write-ahead log is begun anew once its pages are in the file. Called by who holds the writer.
-func (s *Store) fault(err error) error {
-	if !errors.Is(err, sqlite3.IOERR) && !errors.Is(err, sqlite3.FULL) {
+func (s *Store) transact(_ context.Context, event string, judge judgement) (position inventory.Position, err error) {
+	err = s.writing("batch", func() error {
+		position, err = s.judgeAndWrite(event, judge)
 		return err
-	}
-	if checkpoint := s.writer.Exec("PRAGMA wal_checkpoint(PASSIVE)"); checkpoint != nil {
-		err = errors.Join(err, checkpoint)
-	}
-	var fs syscall.Statfs_t
-	if statErr := syscall.Statfs(s.path, &fs); statErr == nil && int64(fs.Bavail)*int64(fs.Bsize) < roomMin {
-		return fmt.Errorf("%w of %s: %w", ErrFull, s.path, err)
-	}
-	return err
-}
-
-func (s *Store) reopenWriter() {
-	if fresh, err := openConn(s.path, true); err == nil {
-		s.writer.Close()
-		s.writer = fresh
-	}
+	})
+	return position, err
 }
 
 func (s *Store) judgeAndWrite(event string, judge judgement) (inventory.Position, error) {

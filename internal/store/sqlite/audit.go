@@ -27,7 +27,7 @@ func (s *Store) Audit(ctx context.Context) iter.Seq2[inventory.Breach, error] {
 	return func(yield func(inventory.Breach, error) bool) {
 		err := s.read(ctx, func(c *conn) error { return auditAll(c, yield) })
 		if err != nil && !errors.Is(err, errStopped) {
-			yield(inventory.Breach{}, fmt.Errorf("sqlite: audit: %w", err))
+			yield(inventory.Breach{}, fmt.Errorf("sqlite: audit: %w", explain(s.path, err)))
 		}
 	}
 }

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/rowlock/rowlock/internal/inventory"
 )
 
@@ -58,3 +60,16 @@ const (
 	WithoutCheck  = "PRAGMA ignore_check_constraints = 1"
 	WithoutUnique = "DROP INDEX one_hold_a_seat; DROP INDEX one_ticket_a_seat"
 )
+
+// SetWALMax sets the size past which the write-ahead log is begun anew.
+func (s *Store) SetWALMax(bytes int64) { s.walMax = bytes }
+
+// ReadAllAlong keeps a snapshot open on one reading connection until stop is closed.
+func (s *Store) ReadAllAlong(ctx context.Context, begun chan<- struct{}, stop <-chan struct{}) error {
+	return s.read(ctx, func(c *conn) error {
+		_, err := c.one("clock", func(*sqlite3.Stmt) {})
+		close(begun)
+		<-stop
+		return err
+	})
+}

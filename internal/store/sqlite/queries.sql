@@ -145,3 +145,12 @@ FROM allocations a LEFT JOIN (
   SELECT unit, sum(quantity) AS q FROM hold_lines WHERE event = ?1 AND deadline <= ?2 GROUP BY unit
 ) l ON l.unit = a.unit
 WHERE a.event = ?1 ORDER BY a.unit
+
+-- name: settle_lines_all
+-- Of every event: lines of holds that were made later than the first parameter. The second is now.
+UPDATE hold_lines SET deadline = (
+  SELECT min(h.deadline, ?2 + h.ttl * 1000000) FROM holds h WHERE h.event = hold_lines.event AND h.hold_hash = hold_lines.hold_hash
+) WHERE (event, hold_hash) IN (SELECT event, hold_hash FROM holds WHERE created > ?1)
+
+-- name: settle_holds_all
+UPDATE holds SET deadline = min(deadline, ?2 + ttl * 1000000), cap = ?2 + (cap - created), created = ?2 WHERE created > ?1

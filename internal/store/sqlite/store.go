@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,7 +44,9 @@ var ErrFull = errors.New("no room is left on the disk")
 var (
 	ErrLocked  = errors.New("another rowlock server has this database open; stop it, or give this one another file")
 	ErrNewer   = errors.New("the database was written by a newer version of rowlock; use that version or a backup")
-	ErrCorrupt = errors.New("the file is damaged or not a rowlock database; restore a backup")
+	ErrCorrupt = errors.New("the file is damaged or not a rowlock database; move it away with its -wal and -shm, and put a backup in its place")
+	ErrOrphan  = errors.New("there is no database, but a -wal of one beside it; bring the database back, or move the -wal and -shm away")
+	ErrMoved   = errors.New("the file was moved, deleted or replaced while it was open; nothing more is written")
 )
 
 // Store is an open file. It implements inventory.Store, and gives package records its database.
@@ -58,8 +61,12 @@ type Store struct {
 	readers chan *conn // at most readersMax
 	db      *sql.DB
 
-	terms  sync.Map // event id → *cachedEvent, by revision
-	closed atomic.Bool
+	terms   sync.Map                // event id → *cachedEvent, by revision
+	failure atomic.Pointer[failure] // why the last write failed; nil when it did not
+	swept   inventory.Instant       // when Sweep last looked, by the database's clock; the sweeper's alone
+	closed  atomic.Bool
+
+	walMax int64 // bytes; walBytesMax, but in tests
 }
 
 type cachedEvent struct {
@@ -70,23 +77,45 @@ type cachedEvent struct {
 // Open opens or creates a file for a server: alone, migrated. Errors: ErrLocked, ErrNewer,
 // ErrCorrupt, or what the file system says, with the path.
 func Open(ctx context.Context, path string) (*Store, error) {
-	lock, err := lockFile(path)
-	if err != nil {
+	if err := refuseOrphan(path); err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
-	s, err := open(ctx, path, true)
-	if err == nil {
-		err = migrate(ctx, s.db)
-		if err != nil {
-			s.Close()
-		}
+	lock, err := lockFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("database %s: %w", path, explain(path, err))
 	}
+	s, err := open(ctx, path, true)
 	if err != nil {
 		lock.Close()
-		return nil, fmt.Errorf("database %s: %w", path, explain(err))
+		return nil, fmt.Errorf("database %s: %w", path, explain(path, err))
 	}
 	s.lock = lock
+	if err = migrate(ctx, s.db); err == nil {
+		err = s.settleClock()
+	}
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("database %s: %w", path, explain(path, err))
+	}
 	return s, nil
+}
+
+// refuseOrphan keeps a write-ahead log whose database was moved or deleted from being taken into a
+// new one: it is all that is left of somebody's sales.
+func refuseOrphan(path string) error {
+	if size(path) == 0 && size(path+"-wal") > 0 {
+		return ErrOrphan
+	}
+	return nil
+}
+
+// size of a file in bytes, 0 when there is none.
+func size(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // OpenBeside opens an existing file for a short command while a server may be running: no lock, no migration.
@@ -110,13 +139,16 @@ func openExisting(ctx context.Context, path string, writable bool) (*Store, erro
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("database %s: %w", path, explain(err))
+		return nil, fmt.Errorf("database %s: %w", path, explain(path, err))
 	}
 	return s, nil
 }
 
 func open(ctx context.Context, path string, writable bool) (*Store, error) {
-	s := &Store{path: path, epoch: newEpoch(), readers: make(chan *conn, readersMax)}
+	s := &Store{path: path, epoch: newEpoch(), readers: make(chan *conn, readersMax), walMax: walBytesMax}
+	if err := refuseForeign(path, writable); err != nil {
+		return nil, err
+	}
 	if writable {
 		w, err := openConn(path, true)
 		if err != nil {
@@ -211,30 +243,40 @@ func pragma(c *sqlite3.Conn, name string) (string, error) {
 		return "", err
 	}
 	defer st.Close()
-	st.Step()
-	return st.ColumnText(0), st.Err()
+	if !st.Step() {
+		return "", st.Err()
+	}
+	return st.ColumnText(0), nil
 }
 
-// checkFile refuses what is not ours before anything is written, and looks for damage as long as it may.
+// refuseForeign refuses a database of some other program before anything of it is changed. A file
+// that is empty or missing becomes ours, unless it is only to be read.
+func refuseForeign(path string, writable bool) error {
+	if size(path) == 0 {
+		if writable {
+			return nil
+		}
+		return ErrCorrupt
+	}
+	c, err := sqlite3.OpenFlags(fileURI(path), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+	if err != nil {
+		return err
+	}
+	id, err := pragma(c, "application_id")
+	if err == nil && id != fmt.Sprint(applicationID) {
+		err = ErrCorrupt
+	}
+	return errors.Join(err, c.Close())
+}
+
+// checkFile marks a fresh file as ours, and looks for damage in another as long as it may.
 func checkFile(ctx context.Context, c *sqlite3.Conn) error {
 	id, err := pragma(c, "application_id")
 	if err != nil {
 		return err
 	}
-	st, _, err := c.Prepare("SELECT count(*) FROM sqlite_schema")
-	if err != nil {
-		return err
-	}
-	st.Step()
-	tables, err := st.ColumnInt64(0), st.Close()
-	if err != nil {
-		return err
-	}
-	if tables == 0 {
-		return c.Exec(fmt.Sprintf("PRAGMA application_id = %d", applicationID))
-	}
 	if id != fmt.Sprint(applicationID) {
-		return ErrCorrupt
+		return c.Exec(fmt.Sprintf("PRAGMA application_id = %d", applicationID))
 	}
 	ctx, cancel := context.WithTimeout(ctx, quickCheckTime)
 	defer cancel()
@@ -250,12 +292,24 @@ func checkFile(ctx context.Context, c *sqlite3.Conn) error {
 	return err
 }
 
-// explain turns what SQLite says of a bad file into what an operator can act on.
-func explain(err error) error {
-	if errors.Is(err, sqlite3.NOTADB) || errors.Is(err, sqlite3.CORRUPT) {
+// explain turns what SQLite says of a bad file or a full disk into what an operator can act on.
+func explain(path string, err error) error {
+	switch {
+	case errors.Is(err, ErrCorrupt):
+		return err
+	case errors.Is(err, sqlite3.NOTADB) || errors.Is(err, sqlite3.CORRUPT):
 		return fmt.Errorf("%w (%w)", ErrCorrupt, err)
+	case (errors.Is(err, sqlite3.IOERR) || errors.Is(err, sqlite3.FULL)) && diskFull(path):
+		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return err
+}
+
+// diskFull reports whether the file system of a file has no room left to speak of.
+func diskFull(path string) bool {
+	var fs syscall.Statfs_t
+	err := syscall.Statfs(filepath.Dir(path), &fs)
+	return err == nil && int64(fs.Bavail)*int64(fs.Bsize) < roomMin
 }
 
 // Close closes every connection and gives the file up. Callers have stopped using the store; closing
@@ -285,8 +339,17 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Ready reports whether the database can be read.
+// Ready reports whether the database can be read and written, as far as is known: after a write that
+// failed it tries one.
 func (s *Store) Ready(ctx context.Context) error {
+	if s.failure.Load() != nil {
+		if err := s.tryWriting(); err != nil {
+			return err
+		}
+	}
+	if err := s.present(); err != nil {
+		return err
+	}
 	return s.read(ctx, func(c *conn) error {
 		_, err := c.now()
 		return err
@@ -324,6 +387,9 @@ func lastLine(text string) string {
 func (s *Store) Write(ctx context.Context, fn func(*sql.Tx) error) error {
 	s.write.Lock()
 	defer s.write.Unlock()
+	if err := s.mayWrite(); err != nil {
+		return err
+	}
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("sqlite: begin: %w", err)
@@ -334,6 +400,7 @@ func (s *Store) Write(ctx context.Context, fn func(*sql.Tx) error) error {
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("sqlite: commit: %w", s.fault(err))
 	}
+	s.failure.Store(nil)
 	return nil
 }
 

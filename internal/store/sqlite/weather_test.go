@@ -290,3 +290,124 @@ func TestNobodyElseMayReadTheFilesNorABackup(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAFileThatIsMovedAwayIsNotWrittenAndItsLogNotTakenOver(t *testing.T) {
+	h := newHouse(t, 600)
+	ctx, path := t.Context(), h.path(t)
+	seats := h.seats(t)
+	kept, err := h.service.Claim(ctx, claimOf(h, seats[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.service.Claim(ctx, claimOf(h, seats[1])); !errors.Is(err, sqlite.ErrMoved) {
+		t.Errorf("a claim: %v", err)
+	}
+	if _, err := h.service.CreateVenue(ctx, h.caller, inventory.VenueFields{Name: ptr("Elsewhere")}, nil); !errors.Is(err, sqlite.ErrMoved) {
+		t.Errorf("paperwork: %v", err)
+	}
+	if err := h.store.Ready(ctx); !errors.Is(err, sqlite.ErrMoved) {
+		t.Errorf("ready: %v", err)
+	}
+	if _, err := sqlite.Open(ctx, path); !errors.Is(err, sqlite.ErrOrphan) {
+		t.Errorf("a second server on what is left: %v", err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // somebody puts an empty file there
+		t.Fatal(err)
+	}
+	if _, err := sqlite.Open(ctx, path); !errors.Is(err, sqlite.ErrOrphan) {
+		t.Errorf("a second server on an empty file: %v", err)
+	}
+	if err := h.store.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	again := openHouse(t, path)
+	if _, err := again.service.Look(ctx, inventory.HoldRef{Event: h.event, Token: kept.Token}); err != nil {
+		t.Errorf("brought back: %v", err)
+	}
+	again.audit(t)
+}
+
+func TestTheLogIsBegunAnewPastItsBound(t *testing.T) {
+	h := newHouse(t, 600)
+	ctx := t.Context()
+	h.store.SetWALMax(16 << 10)
+	wal := h.path(t) + "-wal"
+	for _, seat := range h.seats(t)[:8] {
+		if _, err := h.service.Claim(ctx, claimOf(h, seat)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(wal); err != nil || info.Size() <= 16<<10 {
+		t.Fatalf("the log has %v bytes (%v), too few for this test", info.Size(), err)
+	}
+	begun, stop, read := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() { read <- h.store.ReadAllAlong(ctx, begun, stop) }()
+	<-begun
+	swept := make(chan error, 1)
+	go func() { _, err := h.store.Sweep(ctx, 10); swept <- err }()
+	close(stop)
+	for _, done := range []chan error{read, swept} {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(wal); err != nil || info.Size() > 16<<10 {
+		t.Errorf("the log still has %v bytes (%v)", info.Size(), err)
+	}
+	h.audit(t)
+}
+
+func TestPromise5AClockThatWasAheadLeaksNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "clock.db")
+	h := openHouse(t, path)
+	h.furnish(t, 60)
+	ctx := t.Context()
+	hold, err := h.service.Claim(ctx, claimOf(h, h.seats(t)[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As if it had been made when the clock was a hundred years ahead.
+	const ahead = "3153600000000000"
+	for _, sql := range []string{
+		"UPDATE holds SET created = created + " + ahead + ", deadline = deadline + " + ahead + ", cap = cap + " + ahead,
+		"UPDATE hold_lines SET deadline = deadline + " + ahead,
+	} {
+		if err := h.store.Exec(sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := openHouse(t, path)
+	v, err := again.service.Look(ctx, inventory.HoldRef{Event: h.event, Token: hold.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := v.Hold.Deadline - v.Now; left > 60_000_000 || v.Hold.Cap-v.Now > 180_000_000 {
+		t.Errorf("it lives for %d s more", left/1_000_000)
+	}
+	again.audit(t)
+}
+
+func TestAnEmptyOrForeignFileCannotBeReadAsOurs(t *testing.T) {
+	dir := t.TempDir()
+	empty, other := filepath.Join(dir, "empty.db"), filepath.Join(dir, "other.db")
+	for path, content := range map[string][]byte{empty: nil, other: foreign(t)} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sqlite.OpenReader(t.Context(), path); !errors.Is(err, sqlite.ErrCorrupt) {
+			t.Errorf("%s: %v", path, err)
+		}
+		if after, err := os.ReadFile(path); err != nil || string(after) != string(content) {
+			t.Errorf("%s was changed (%v)", path, err)
+		}
+	}
+}

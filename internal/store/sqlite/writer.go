@@ -1,0 +1,173 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/rowlock/rowlock/internal/inventory"
+)
+
+const (
+	walBytesMax    = 32 << 20               // past it the write-ahead log is begun anew, whoever reads
+	checkpointWait = 250 * time.Millisecond // for readers outside this process; then it is tried again later
+	clockSlack     = inventory.Instant(1_000_000)
+)
+
+// failure is why writing does not work. A damaged file, or one that is not where it was, is never
+// written again.
+type failure struct {
+	err   error
+	final bool
+}
+
+// writing runs fn in a transaction of the writer's, alone, and commits it.
+func (s *Store) writing(what string, fn func() error) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	if err := s.mayWrite(); err != nil {
+		return err
+	}
+	if err := s.writer.Exec("BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("sqlite: begin: %w", s.fault(err))
+	}
+	err := fn()
+	if err == nil {
+		err = s.writer.Exec("COMMIT")
+	}
+	if err != nil {
+		s.rollback()
+		return fmt.Errorf("sqlite: %s: %w", what, s.fault(err))
+	}
+	s.failure.Store(nil)
+	return nil
+}
+
+// mayWrite refuses to write into a file that is damaged or no longer where it was. Called by who
+// holds the writer.
+func (s *Store) mayWrite() error {
+	if f := s.failure.Load(); f != nil && f.final {
+		return f.err
+	}
+	return s.present()
+}
+
+// present checks that the path still leads to the file that is locked: otherwise another server could
+// open what stands there now, and both would write into one write-ahead log.
+func (s *Store) present() error {
+	if s.lock == nil {
+		return nil
+	}
+	held, err := s.lock.Stat()
+	if err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	there, err := os.Stat(s.path)
+	if err == nil && os.SameFile(held, there) {
+		return nil
+	}
+	err = fmt.Errorf("database %s: %w", s.path, ErrMoved)
+	s.failure.Store(&failure{err: err, final: true})
+	return err
+}
+
+// rollback leaves the writer ready for the next batch. SQLite may have rolled back by itself.
+func (s *Store) rollback() {
+	if !s.writer.GetAutocommit() {
+		if err := s.writer.Exec("ROLLBACK"); err != nil {
+			// The connection cannot be trusted with another batch; a new one starts from the file.
+			s.reopenWriter()
+		}
+	}
+}
+
+func (s *Store) reopenWriter() {
+	if fresh, err := openConn(s.path, true); err == nil {
+		s.writer.Close()
+		s.writer = fresh
+	}
+}
+
+// fault keeps why a write failed, says what an operator must know of it, and makes what room there
+// is: the write-ahead log is begun anew once its pages are in the file. Called by who holds the writer.
+func (s *Store) fault(err error) error {
+	explained := explain(s.path, err)
+	switch {
+	case errors.Is(explained, ErrCorrupt):
+		s.failure.Store(&failure{err: explained, final: true})
+	case errors.Is(err, sqlite3.IOERR) || errors.Is(err, sqlite3.FULL):
+		if checkpoint := s.writer.Exec("PRAGMA wal_checkpoint(PASSIVE)"); checkpoint != nil {
+			explained = errors.Join(explained, checkpoint)
+		}
+		s.failure.Store(&failure{err: explained})
+	}
+	return explained
+}
+
+// tryWriting writes something that changes nothing, to learn whether it can be done again.
+func (s *Store) tryWriting() error {
+	return s.writing("trying to write", func() error { return s.writer.Exec("PRAGMA user_version = 0") })
+}
+
+// trim begins the write-ahead log anew when it has grown past its bound. Readers that follow each
+// other closely keep SQLite from doing so by itself, so for this moment there are none.
+func (s *Store) trim(ctx context.Context) error {
+	if size(s.path+"-wal") <= s.walMax {
+		return nil
+	}
+	taken := make([]*conn, 0, readersMax)
+	defer func() {
+		for _, c := range taken {
+			s.readers <- c
+		}
+	}()
+	for range readersMax {
+		select {
+		case c := <-s.readers:
+			taken = append(taken, c)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	s.write.Lock()
+	defer s.write.Unlock()
+	if err := s.writer.BusyTimeout(checkpointWait); err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	err := s.writer.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	if errors.Is(err, sqlite3.BUSY) {
+		err = nil // somebody outside reads; the next sweep tries again
+	}
+	return errors.Join(err, s.writer.BusyTimeout(busyTimeout))
+}
+
+// settleClock shortens the lives of holds that were made when the clock was ahead: after it has
+// stepped back they would outlive their caps by as much as it stepped. On other days it does nothing.
+func (s *Store) settleClock() error {
+	return s.writing("settling the clock", func() error {
+		now, err := s.writer.now()
+		if err != nil {
+			return err
+		}
+		for _, name := range []string{"settle_lines_all", "settle_holds_all"} {
+			if err := s.writer.exec(name, now+clockSlack, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// watchClock notices when the clock has stepped back since the last sweep.
+func (s *Store) watchClock(now inventory.Instant) error {
+	before := s.swept
+	s.swept = now
+	if now+clockSlack < before {
+		return s.settleClock()
+	}
+	return nil
+}
