@@ -38,6 +38,8 @@ func (c *benchCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	load := race.LoadConfig{Connections: c.Connections, Duration: c.Duration, Scenarios: c.Only}
+	ctx, s, stop := s.whileRead(ctx)
+	defer stop()
 	return c.with(ctx, s, func(target race.Target) error {
 		report, err := race.Load(ctx, target, load, func(p race.Progress) { printProgress(s.err, p) })
 		if err != nil {

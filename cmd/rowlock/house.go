@@ -21,8 +21,13 @@ import (
 	"github.com/rowlock/rowlock/internal/web"
 )
 
-// shutdownMax bounds the time for answering what was accepted.
-const shutdownMax = 20 * time.Second
+// The bounds of a shutdown, each with a clock of its own: what takes too long costs its own time,
+// and nobody else's.
+const (
+	shutdownRequestsMax = 10 * time.Second // for requests to arrive and be answered
+	shutdownCommandsMax = 20 * time.Second // then, for accepted commands to be done
+	shutdownAnswersMax  = 10 * time.Second // then, for their answers to be taken
+)
 
 // house is a whole server, wired: a store, what rests on it, and the handler.
 type house struct {
@@ -30,6 +35,7 @@ type house struct {
 	office  *office.Office
 	service *inventory.Service
 	handler http.Handler
+	log     *slog.Logger
 }
 
 // houseConfig is what differs between the servers that verbs start.
@@ -56,20 +62,21 @@ func openHouse(ctx context.Context, c houseConfig) (*house, error) {
 		Service: service, Office: people, Log: c.Log, Pages: web.Handler(), CORSOrigins: c.CORSOrigins,
 		Ready: store.Ready, AddressRate: c.AddressRate, Version: version(), Registry: registry,
 	})
-	return &house{store: store, office: people, service: service, handler: server.Handler()}, nil
+	return &house{store: store, office: people, service: service, handler: server.Handler(), log: c.Log}, nil
 }
 
-// serve answers requests until the context ends, then stops in the order that loses nothing: no new
-// connection, every accepted request answered, every accepted command finished. Bounded by
-// shutdownMax. The listener is closed.
+// serve answers requests until the context ends, then stops in the order that loses nothing. It
+// returns nil when every accepted command was answered. The listener is closed.
 func (h *house) serve(ctx context.Context, listener net.Listener) error {
-	server := api.NewHTTPServer(h.handler)
+	server := api.NewHTTPServer(watched(h.handler))
+	server.ConnContext = onLine
+	connections := newLines(listener)
 	sweep, stopSweeping := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopSweeping()
 	var running sync.WaitGroup
 	running.Go(func() { h.service.Run(sweep) })
 	ended := make(chan error, 1)
-	running.Go(func() { ended <- server.Serve(listener) })
+	running.Go(func() { ended <- server.Serve(connections) })
 
 	var failure error
 	select {
@@ -77,18 +84,55 @@ func (h *house) serve(ctx context.Context, listener net.Listener) error {
 		failure = fmt.Errorf("serve: %w", failure)
 	case <-ctx.Done():
 	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownMax)
-	defer cancel()
-	if err := server.Shutdown(bounded); err != nil {
-		failure = errors.Join(failure, fmt.Errorf("some requests were still unanswered after %s: %w", shutdownMax, err))
-		server.Close() // what remains is past its bound, and its error is that of Shutdown
-	}
-	if err := h.service.Close(bounded); err != nil {
-		failure = errors.Join(failure, fmt.Errorf("some commands were still running after %s: %w", shutdownMax, err))
-	}
+	failure = errors.Join(failure, h.stop(context.WithoutCancel(ctx), server, connections))
 	stopSweeping()
 	running.Wait()
 	return failure
+}
+
+// stop ends a server: no new connection, every request that arrives in time answered, every accepted
+// command finished and its answer handed out. A client that is too slow loses its connection, which
+// is logged and no failure: only a command without an answer is one.
+func (h *house) stop(ctx context.Context, server *http.Server, connections *lines) error {
+	var failure error
+	late, err := overdue(ctx, shutdownRequestsMax, server.Shutdown)
+	failure = errors.Join(failure, err)
+	if late {
+		if n := connections.cut(stageArriving); n > 0 {
+			h.log.Warn("connections were cut before their request was complete", "connections", n, "after", shutdownRequestsMax)
+		}
+	}
+	late, err = overdue(ctx, shutdownCommandsMax, h.service.Close)
+	failure = errors.Join(failure, err)
+	if late {
+		failure = errors.Join(failure, fmt.Errorf("some commands were still running after %s", shutdownCommandsMax))
+	}
+	late, err = overdue(ctx, shutdownAnswersMax, server.Shutdown)
+	failure = errors.Join(failure, err)
+	if late {
+		if n := connections.cut(stageAccepted); n > 0 {
+			failure = errors.Join(failure, fmt.Errorf("%d requests were still without an answer when their time was up", n))
+		}
+		if n := connections.cut(stageAnswering); n > 0 {
+			h.log.Warn("connections were cut before their answer was taken", "connections", n, "after", shutdownAnswersMax)
+		}
+		server.Close() // what remains arrives no more, and its error is that of Shutdown
+	}
+	return failure
+}
+
+// overdue runs a step of a shutdown and reports whether its time was too short.
+func overdue(ctx context.Context, within time.Duration, step func(context.Context) error) (bool, error) {
+	bounded, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	err := step(bounded)
+	if bounded.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("stop: %w", err)
+	}
+	return false, nil
 }
 
 // close releases the database. Nothing of the house may be used afterwards.

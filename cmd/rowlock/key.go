@@ -66,14 +66,15 @@ func (c *keyCreateCommand) Run(ctx context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
+		var k *office.Key
+		var secret string
 		if o == nil {
-			if o, err = people.CreateOrganizer(ctx, c.Organizer); err != nil {
-				return fmt.Errorf("create the organizer: %w", err)
+			// Both or neither: an organizer that nobody has a key for is of no use.
+			if o, k, secret, err = people.CreateOrganizerWithKey(ctx, c.Organizer, c.Name, office.Role(c.Role)); err != nil {
+				return fmt.Errorf("create the organizer and the key: %w", err)
 			}
 			fmt.Fprintf(s.err, "organizer %s (%s) is new\n", o.ID, o.Name)
-		}
-		k, secret, err := people.CreateKey(ctx, o.ID, c.Name, office.Role(c.Role), nil)
-		if err != nil {
+		} else if k, secret, err = people.CreateKey(ctx, o.ID, c.Name, office.Role(c.Role), nil); err != nil {
 			return fmt.Errorf("create the key: %w", err)
 		}
 		fmt.Fprintf(s.err, "key %s (%s) of %s; its secret is shown only now:\n", k.ID, k.Role, o.Name)

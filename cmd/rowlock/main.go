@@ -47,6 +47,28 @@ type command struct {
 // streams are where a verb writes: results to out, everything about them to err.
 type streams struct{ out, err io.Writer }
 
+// whileRead returns a context that ends when one of the streams has lost its reader, and the streams
+// to write to so that this is noticed. The function releases the context.
+func (s streams) whileRead(ctx context.Context) (context.Context, streams, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	return ctx, streams{out: &readStream{s.out, stop}, err: &readStream{s.err, stop}}, stop
+}
+
+// readStream calls stop when what it writes to has no reader any more.
+type readStream struct {
+	io.Writer
+
+	stop context.CancelFunc
+}
+
+func (r *readStream) Write(p []byte) (int, error) {
+	n, err := r.Writer.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		r.stop()
+	}
+	return n, err
+}
+
 // settingError is an argument or setting that cannot be used. It ends the command with exitSetting.
 type settingError struct{ err error }
 
@@ -62,9 +84,16 @@ func badSetting(setting, format string, args ...any) error {
 type earlyExit int
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	asked := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup, a terminal that closes is no reason to stop
+		asked = append(asked, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), asked...)
 	// The first signal asks politely; with the handler gone, the second ends the process.
 	context.AfterFunc(ctx, stop)
+	// Whoever reads the output may leave, as head does. That makes writing fail, and must not end the
+	// process on the spot: a server goes on without a log, and a race takes its database away.
+	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(ctx, os.Args[1:], streams{out: os.Stdout, err: os.Stderr}))
 }
 
@@ -100,7 +129,11 @@ func execute(ctx context.Context, args []string, s streams) error {
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(s),
 	}
-	if path := configPath(args); path != "" {
+	path, err := configPath(args)
+	if err != nil {
+		return err
+	}
+	if path != "" {
 		file, err := readSettingsFile(path)
 		if err != nil {
 			return err

@@ -85,6 +85,12 @@ func TestBadSettingsAreNamedInOneLineAndEndWithTwo(t *testing.T) {
 	typo := settingsAt(t, `lisen = "127.0.0.1:8080"`)
 	mistyped := settingsAt(t, `listen = 8080`)
 	broken := settingsAt(t, "listen = \n= \"")
+	capital := settingsAt(t, "Listen = \"127.0.0.1:8080\"")
+	both := settingsAt(t, "db = \"sqlite:a.db\"\nDB = \"sqlite:b.db\"")
+	nested := settingsAt(t, "[serve]\nlisten = \"127.0.0.1:8080\"")
+	utf16 := settingsAt(t, "\xff\xfel\x00i\x00s\x00t\x00e\x00n\x00")
+	utf16Empty := settingsAt(t, "\xff\xfe")
+	fine := settingsAt(t, "listen = \"127.0.0.1:8080\"")
 	for _, c := range []struct {
 		args []string
 		want string
@@ -107,6 +113,14 @@ func TestBadSettingsAreNamedInOneLineAndEndWithTwo(t *testing.T) {
 		{[]string{"serve", "--config", mistyped, "--check-config"}, "listen"},
 		{[]string{"serve", "--config", broken, "--check-config"}, "--config"},
 		{[]string{"serve", "--config", filepath.Join(t.TempDir(), "absent.toml")}, "--config"},
+		{[]string{"serve", "--config", capital, "--check-config"}, `"Listen"`},
+		{[]string{"serve", "--config", both, "--check-config"}, `"DB"`},
+		{[]string{"serve", "--config", nested, "--check-config"}, `"serve"`},
+		{[]string{"serve", "--config", utf16, "--check-config"}, "UTF-8"},
+		{[]string{"serve", "--config", utf16Empty, "--check-config"}, "UTF-8"},
+		{[]string{"serve", "--config", fine, "--config", fine, "--check-config"}, "--config: is given 2 times"},
+		{[]string{"--config=" + fine, "serve", "--config", fine, "--check-config"}, "--config: is given 2 times"},
+		{[]string{"serve", "--config=", "--check-config"}, "--config"},
 		{[]string{"serve", "--nonsense"}, "--nonsense"},
 		{[]string{"sell"}, "sell"},
 		{[]string{"audit", "--db", "sqlite:" + filepath.Join(t.TempDir(), "absent.db")}, "--db"},

@@ -39,6 +39,8 @@ func (c *raceCommand) Run(ctx context.Context, s streams) error {
 			return badSetting("--report", "%w", err)
 		}
 	}
+	ctx, s, stop := s.whileRead(ctx)
+	defer stop()
 	return c.with(ctx, s, func(target race.Target) error {
 		report, err := race.RunOnly(ctx, target, races, func(p race.Progress) { printProgress(s.err, p) })
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
 	"github.com/alecthomas/kong"
@@ -75,7 +76,7 @@ type settingsFile struct {
 	LogLevel        string   `toml:"log_level"`
 }
 
-// value answers a key as the text that the command line would have had.
+// value answers a key as the text that the command line would have had, and nil for what is no key.
 func (f *settingsFile) value(key string) any {
 	switch key {
 	case "listen":
@@ -96,20 +97,30 @@ func (f *settingsFile) value(key string) any {
 	return nil
 }
 
-// configPath finds the settings file before the command line is parsed, since parsing needs it.
-func configPath(args []string) string {
+// configPath finds the settings file before the command line is parsed, since parsing needs it. It is
+// empty when none is named.
+func configPath(args []string) (string, error) {
+	var named []string
 	for i, arg := range args {
 		if arg == "--" {
 			break
 		}
 		if path, ok := strings.CutPrefix(arg, "--config="); ok {
-			return path
+			named = append(named, path)
 		}
 		if arg == "--config" && i+1 < len(args) {
-			return args[i+1]
+			named = append(named, args[i+1])
 		}
 	}
-	return os.Getenv(envPrefix + "CONFIG")
+	switch {
+	case len(named) == 0:
+		return os.Getenv(envPrefix + "CONFIG"), nil
+	case len(named) > 1:
+		return "", badSetting("--config", "is given %d times; one file has all the settings", len(named))
+	case named[0] == "":
+		return "", badSetting("--config", "needs the path of a file")
+	}
+	return named[0], nil
 }
 
 // readSettingsFile reads a settings file. A key that is not a setting is an error, for it is most
@@ -127,13 +138,19 @@ func readSettingsFile(path string) (kong.Resolver, error) {
 	if len(data) > settingsBytesMax {
 		return nil, badSetting("--config", "%s is longer than %d bytes", path, settingsBytesMax)
 	}
+	if !utf8.Valid(data) {
+		return nil, badSetting("--config", "%s is not text in UTF-8; save it as UTF-8, not as UTF-16 or in another encoding", path)
+	}
 	var file settingsFile
 	meta, err := toml.Decode(string(data), &file)
 	if err != nil {
 		return nil, badSetting("--config", "%s: %w", path, err)
 	}
-	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		return nil, badSetting("--config", "%s: there is no setting %q", path, unknown[0].String())
+	// Not only what is undecoded: the decoder takes Listen for listen, and then nothing finds it.
+	for _, key := range meta.Keys() {
+		if len(key) != 1 || file.value(key[0]) == nil {
+			return nil, badSetting("--config", "%s: there is no setting %q; names are in lower case", path, key.String())
+		}
 	}
 	return resolver(&file, meta), nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"reflect"
 	"strings"
 	"time"
@@ -65,15 +66,8 @@ func (x *exchange) readBody(r *http.Request) error {
 		}
 	}
 	x.buffer = buffers.Get().(*bytes.Buffer)
-	if _, err := x.buffer.ReadFrom(http.MaxBytesReader(x.ResponseWriter, r.Body, limit)); err != nil {
-		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-			return refuse(codeBodyTooLarge)
-		}
-		if r.Context().Err() != nil {
-			return r.Context().Err()
-		}
-		// A body that breaks off is the client's doing, and so is a broken chunk.
-		return &inventory.Refusal{Code: inventory.Malformed}
+	if err := x.fill(r, limit); err != nil {
+		return err
 	}
 	x.body = x.buffer.Bytes()
 	if len(x.body) == 0 {
@@ -102,6 +96,35 @@ func isPlain(encodings []string) bool {
 		}
 	}
 	return true
+}
+
+// fill reads the body while its time lasts.
+func (x *exchange) fill(r *http.Request, limit int64) error {
+	within := x.server.bodyTime
+	if limit > bodyBytesMax {
+		within = bodyTimeLarge
+	}
+	// Not every connection has deadlines; where there are none, the server's own bounds hold.
+	connection := http.NewResponseController(x.ResponseWriter)
+	timed := connection.SetReadDeadline(time.Now().Add(within)) == nil
+	_, err := x.buffer.ReadFrom(http.MaxBytesReader(x.ResponseWriter, r.Body, limit))
+	if timed {
+		if resetErr := connection.SetReadDeadline(time.Time{}); err == nil && resetErr != nil {
+			err = resetErr
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		x.Header().Set("Connection", "close")
+		return refuse(codeRequestTimeout)
+	}
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return refuse(codeBodyTooLarge)
+	}
+	// A body that breaks off is the client's doing, and so is a broken chunk.
+	return &inventory.Refusal{Code: inventory.Malformed}
 }
 
 // isJSON reports whether a Content-Type is JSON in UTF-8.

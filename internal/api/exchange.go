@@ -102,23 +102,45 @@ func (x *exchange) run(r *http.Request) error {
 	if rt.Access == AccessNone {
 		return rt.handle(s, x, r)
 	}
+	if rt.Method != http.MethodGet && !s.addresses.allow(x, r) {
+		return refuse(codeRateLimited)
+	}
+	if rt.body != bodyNone {
+		// A body takes its place before the request does: slow senders crowd out each other, nobody else.
+		if err := x.receive(r); err != nil {
+			return err
+		}
+	}
 	if s.inFlight.Add(1) > s.inFlightMax {
 		s.inFlight.Add(-1)
 		return refuse(inventory.Overloaded)
 	}
 	defer s.inFlight.Add(-1)
-	if rt.Method != http.MethodGet && !s.addresses.allow(x, r) {
-		return refuse(codeRateLimited)
-	}
-	if err := x.authorize(r); err != nil {
-		return err
-	}
-	if rt.body != bodyNone {
-		if err := x.readBody(r); err != nil {
+	// From here on the work does not hang on the connection: a client that has only closed its side
+	// waits for the answer, and one that is gone must not leave half of it done.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), handlerTimeMax)
+	defer cancel()
+	r = r.WithContext(ctx)
+	if rt.body == bodyNone {
+		if err := x.authorize(r); err != nil {
 			return err
 		}
 	}
 	return rt.handle(s, x, r)
+}
+
+// receive finds out who sends a body and reads it.
+func (x *exchange) receive(r *http.Request) error {
+	s := x.server
+	if s.receiving.Add(1) > s.receivingMax {
+		s.receiving.Add(-1)
+		return refuse(inventory.Overloaded)
+	}
+	defer s.receiving.Add(-1)
+	if err := x.authorize(r); err != nil {
+		return err
+	}
+	return x.readBody(r)
 }
 
 // panicked makes a bug in one handler an answer of 500 and a line in the log.

@@ -1,11 +1,11 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rowlock/rowlock/client"
 	"github.com/rowlock/rowlock/internal/inventory"
@@ -16,14 +16,12 @@ import (
 const (
 	codeUnauthorized         inventory.RefusalCode = "UNAUTHORIZED"
 	codeMethodNotAllowed     inventory.RefusalCode = "METHOD_NOT_ALLOWED"
+	codeRequestTimeout       inventory.RefusalCode = "REQUEST_TIMEOUT"
 	codeBodyTooLarge         inventory.RefusalCode = "BODY_TOO_LARGE"
 	codeUnsupportedMediaType inventory.RefusalCode = "UNSUPPORTED_MEDIA_TYPE"
 	codeRateLimited          inventory.RefusalCode = "RATE_LIMITED"
 	codeInternal             inventory.RefusalCode = "INTERNAL"
 )
-
-// statusClientGone is what the log and the metrics call a request whose client did not wait. It is never sent.
-const statusClientGone = 499
 
 // answer is how a code looks to a client.
 type answer struct {
@@ -48,6 +46,7 @@ func answers() map[inventory.RefusalCode]answer {
 		inventory.StateConflict:         {409, "Event state conflict", 0},
 		inventory.ReferenceTaken:        {409, "Reference taken", 0},
 		inventory.HoldExpired:           {410, "Hold expired", 0},
+		codeRequestTimeout:              {408, "Request timeout", 0},
 		codeBodyTooLarge:                {413, "Body too large", 0},
 		codeUnsupportedMediaType:        {415, "Unsupported media type", 0},
 		inventory.Invalid:               {422, "Invalid", 0},
@@ -101,9 +100,11 @@ func (x *exchange) fail(r *http.Request, err error) {
 	if x.status != 0 {
 		return
 	}
-	if r.Context().Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
-		x.status, x.code = statusClientGone, ""
-		return
+	if x.route.body != bodyNone && x.buffer == nil {
+		// Before it answers, net/http waits for a body that nobody has read; not for long.
+		if err := http.NewResponseController(x.ResponseWriter).SetReadDeadline(time.Now().Add(unreadBodyTime)); err != nil {
+			x.Header().Set("Connection", "close")
+		}
 	}
 	a := problemTable[refusal.Code]
 	header := x.Header()

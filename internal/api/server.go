@@ -26,7 +26,12 @@ const (
 // The bounds of the server as a whole.
 const (
 	inFlightMaxDefault = 2048 // requests being answered at once
-	mapUploadsMax      = 4    // of them, bodies of mapBytesMax each
+	receivingMax       = 2048 // bodies being read at once
+	handlerTimeMax     = 20 * time.Second
+	bodyTime           = 5 * time.Second        // for a body to arrive
+	unreadBodyTime     = 250 * time.Millisecond // for the rest of one that is refused unread
+	bodyTimeLarge      = 30 * time.Second       // for a map, over a slow line
+	mapUploadsMax      = 4                      // of them, bodies of mapBytesMax each
 )
 
 //go:embed openapi.json
@@ -66,6 +71,10 @@ type Server struct {
 	mapUploads  chan struct{}
 	inFlightMax int64
 	inFlight    atomic.Int64
+	receiving   atomic.Int64 // bodies
+
+	receivingMax int64         // but in tests, the constants
+	bodyTime     time.Duration // for bodies of bodyBytesMax
 }
 
 // New makes a Server.
@@ -75,7 +84,7 @@ func New(c Config) *Server {
 		ready: c.Ready, version: c.Version,
 		origins: newOrigins(c.CORSOrigins), addresses: newAddresses(c.AddressRate),
 		maps: newCompressed(), mapUploads: make(chan struct{}, mapUploadsMax),
-		inFlightMax: int64(c.InFlightMax),
+		inFlightMax: int64(c.InFlightMax), receivingMax: receivingMax, bodyTime: bodyTime,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -197,15 +197,22 @@ func TestAnErrorsTextStaysInside(t *testing.T) {
 	}
 }
 
-func TestACancelledClientIsNoFault(t *testing.T) {
-	var log bytes.Buffer
-	h := custom(t, Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, Route{Method: "GET", Pattern: "/v1/x"}, bodyNone,
-		func(_ *Server, _ *exchange, r *http.Request) error { return r.Context().Err() })
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	send(t, h, httptest.NewRequestWithContext(ctx, "GET", "http://test/v1/x", nil))
-	if line := log.String(); !strings.Contains(line, "level=INFO") || !strings.Contains(line, "status=499") {
-		t.Errorf("the log says %q", line)
+func TestPromise6AClientThatLeavesDoesNotTakeTheWorkWithIt(t *testing.T) {
+	for _, method := range []string{"GET", "POST"} {
+		var deadline bool
+		h := custom(t, Config{}, Route{Method: method, Pattern: "/v1/x", Access: AccessPublic}, bodyNone, func(_ *Server, x *exchange, r *http.Request) error {
+			_, deadline = r.Context().Deadline()
+			if err := r.Context().Err(); err != nil {
+				return err
+			}
+			return x.reply(200, "done")
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		w, _ := send(t, h, httptest.NewRequestWithContext(ctx, method, "http://test/v1/x", nil))
+		if w.Code != 200 || !deadline {
+			t.Errorf("%s: %d, bounded in time: %v", method, w.Code, deadline)
+		}
 	}
 }
 

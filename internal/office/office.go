@@ -49,6 +49,8 @@ type Key struct {
 // Records keeps organizers and keys. Writers take an optional record, as in inventory.Catalogue.
 type Records interface {
 	InsertOrganizer(ctx context.Context, o *Organizer) error
+	// InsertOrganizerWithKey stores an organizer and its first key, both or neither.
+	InsertOrganizerWithKey(ctx context.Context, o *Organizer, k *Key) error
 	// Organizers lists all, by id.
 	Organizers(ctx context.Context) ([]*Organizer, error)
 	InsertKey(ctx context.Context, k *Key, rec *inventory.Record) error
@@ -97,6 +99,17 @@ func (o *Office) Authenticate(ctx context.Context, secret string) (*Key, error) 
 func (o *Office) CreateOrganizer(ctx context.Context, name string) (*Organizer, error) {
 	org := &Organizer{ID: inventory.NewID(inventory.PrefixOrganizer), Name: name}
 	return org, o.records.InsertOrganizer(ctx, org)
+}
+
+// CreateOrganizerWithKey makes an organizer and its first key, both or neither, and returns the key's
+// secret, which is shown to nobody again.
+func (o *Office) CreateOrganizerWithKey(ctx context.Context, name, keyName string, role Role) (*Organizer, *Key, string, error) {
+	org := &Organizer{ID: inventory.NewID(inventory.PrefixOrganizer), Name: name}
+	k, secret := newKey(org.ID, keyName, role)
+	if err := o.records.InsertOrganizerWithKey(ctx, org, k); err != nil {
+		return nil, nil, "", err
+	}
+	return org, k, secret, nil
 }
 
 // Organizers lists all organizers.

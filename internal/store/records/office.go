@@ -10,11 +10,23 @@ import (
 
 // InsertOrganizer stores a new organizer and sets o.Created.
 func (r *Records) InsertOrganizer(ctx context.Context, o *office.Organizer) error {
-	return r.write(ctx, "insert organizer", nil, func(t *transaction) error {
-		o.Created = t.now
-		_, err := t.exec("insert_organizer", o.ID, o.Name, int64(t.now))
-		return err
+	return r.write(ctx, "insert organizer", nil, func(t *transaction) error { return t.insertOrganizer(o) })
+}
+
+// InsertOrganizerWithKey stores a new organizer and its first key in one transaction, and sets Created of both.
+func (r *Records) InsertOrganizerWithKey(ctx context.Context, o *office.Organizer, k *office.Key) error {
+	return r.write(ctx, "insert organizer with key", nil, func(t *transaction) error {
+		if err := t.insertOrganizer(o); err != nil {
+			return err
+		}
+		return t.insertKey(k)
 	})
+}
+
+func (t *transaction) insertOrganizer(o *office.Organizer) error {
+	o.Created = t.now
+	_, err := t.exec("insert_organizer", o.ID, o.Name, int64(t.now))
+	return err
 }
 
 // Organizers lists all organizers, by id.
