@@ -118,12 +118,13 @@ func FuzzParse(f *testing.F) {
 	f.Add(theatre)
 	f.Add([]byte(stall(soundSeat + `,{"label":"2","x":1,"y":0,"break_after":true}`)))
 	f.Add([]byte(house("", soundArea)))
+	f.Add([]byte("\x9c")) // no text at all
 	for _, tt := range refusals() {
 		if len(tt.data) < 10_000 { // long ones only slow the mutations down
 			f.Add([]byte(tt.data))
 		}
 	}
-	code := regexp.MustCompile(`^[A-Z]+(_[A-Z]+)*$`)
+	code := regexp.MustCompile(`^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$`)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := Parse(data)
 		if err != nil {
