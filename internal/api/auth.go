@@ -53,7 +53,10 @@ func (x *exchange) readKey(r *http.Request) error {
 	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || secret == "" || len(secret) > secretCharactersMax {
 		return refuse(codeUnauthorized)
 	}
-	key, err := x.server.office.Authenticate(r.Context(), secret)
+	// A client that has closed its side, and waits, is looked up like any other.
+	ctx, cancel := detach(r)
+	defer cancel()
+	key, err := x.server.office.Authenticate(ctx, secret)
 	if err != nil {
 		return fmt.Errorf("api: authenticate: %w", err)
 	}

@@ -108,10 +108,10 @@ func (x *exchange) fill(r *http.Request, limit int64) error {
 	connection := http.NewResponseController(x.ResponseWriter)
 	timed := connection.SetReadDeadline(time.Now().Add(within)) == nil
 	_, err := x.buffer.ReadFrom(http.MaxBytesReader(x.ResponseWriter, r.Body, limit))
-	if timed {
-		if resetErr := connection.SetReadDeadline(time.Time{}); err == nil && resetErr != nil {
-			err = resetErr
-		}
+	if timed && err == nil {
+		// After a failure the deadline stays: without one, net/http would look for the rest of the
+		// body for as long as the client keeps its connection open.
+		err = connection.SetReadDeadline(time.Time{})
 	}
 	switch {
 	case err == nil:

@@ -77,17 +77,24 @@ func (s *Server) serve(rt *route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := &exchange{ResponseWriter: w, server: s, route: rt, id: requestID(r)}
 		start := time.Now()
+		defer func() { x.finish(r, series, time.Since(start)) }() // a dropped connection's too
 		defer func() {
 			if p := recover(); p != nil {
 				x.panicked(r, p)
 			}
-			x.finish(r, series, time.Since(start))
 		}()
-		if err := x.run(r); err != nil {
+		err := x.run(r)
+		if err == nil && x.status == 0 && rt.Pattern != "/" {
+			err = errUnanswered
+		}
+		if err != nil {
 			x.fail(r, err)
 		}
 	})
 }
+
+// errUnanswered is a handler's bug. Left alone, net/http would answer 200 to what was perhaps not done.
+var errUnanswered = fmt.Errorf("api: the handler answered nothing: %w", refuse(codeInternal))
 
 // run does what every request needs before and around its handler, cheapest refusals first.
 func (x *exchange) run(r *http.Request) error {
@@ -110,6 +117,10 @@ func (x *exchange) run(r *http.Request) error {
 		if err := x.receive(r); err != nil {
 			return err
 		}
+	} else if r.ContentLength != 0 {
+		// Nobody reads this body. Unless the connection is to be closed, net/http waits for the rest
+		// of it before it sends an answer, while the request keeps its place.
+		header.Set("Connection", "close")
 	}
 	if s.inFlight.Add(1) > s.inFlightMax {
 		s.inFlight.Add(-1)
@@ -118,7 +129,7 @@ func (x *exchange) run(r *http.Request) error {
 	defer s.inFlight.Add(-1)
 	// From here on the work does not hang on the connection: a client that has only closed its side
 	// waits for the answer, and one that is gone must not leave half of it done.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), handlerTimeMax)
+	ctx, cancel := detach(r)
 	defer cancel()
 	r = r.WithContext(ctx)
 	if rt.body == bodyNone {
@@ -129,14 +140,22 @@ func (x *exchange) run(r *http.Request) error {
 	return rt.handle(s, x, r)
 }
 
-// receive finds out who sends a body and reads it.
+// detach is a request's context without its connection's end, and with an end of its own.
+func detach(r *http.Request) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(r.Context()), handlerTimeMax)
+}
+
+// receive finds out who sends a body and reads it. A request without one waits for nobody, and takes
+// no place.
 func (x *exchange) receive(r *http.Request) error {
 	s := x.server
-	if s.receiving.Add(1) > s.receivingMax {
-		s.receiving.Add(-1)
-		return refuse(inventory.Overloaded)
+	if r.ContentLength != 0 {
+		if s.receiving.Add(1) > s.receivingMax {
+			s.receiving.Add(-1)
+			return refuse(inventory.Overloaded)
+		}
+		defer s.receiving.Add(-1)
 	}
-	defer s.receiving.Add(-1)
 	if err := x.authorize(r); err != nil {
 		return err
 	}
@@ -146,6 +165,7 @@ func (x *exchange) receive(r *http.Request) error {
 // panicked makes a bug in one handler an answer of 500 and a line in the log.
 func (x *exchange) panicked(r *http.Request, p any) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		x.status = statusDropped
 		panic(p) // net/http's own way to drop a connection
 	}
 	x.fail(r, &panicError{value: p, stack: debug.Stack()})

@@ -23,6 +23,9 @@ const (
 	codeInternal             inventory.RefusalCode = "INTERNAL"
 )
 
+// statusDropped is what the log and the metrics call a request whose connection was dropped. It is never sent.
+const statusDropped = 499
+
 // answer is how a code looks to a client.
 type answer struct {
 	status     int
