@@ -237,7 +237,7 @@ func comingDemoEvent(ctx context.Context, service *inventory.Service, caller inv
 func demoSpec(seatMap string, now time.Time) inventory.EventSpec {
 	// The moment of making is in the reference, so that a cancelled evening does not stand in the way.
 	reference := demoEventReference + now.UTC().Format("20060102-150405")
-	name, zone, currency := "The Example Players: An Evening of Placeholders", demoZone, "EUR"
+	name, zone, currency := "The Example Players: An Example Evening", demoZone, "EUR"
 	at := inventory.InstantOf(demoStart(now))
 	const standard, premium, concession, standing = "standard", "premium", "concession", "standing"
 	return inventory.EventSpec{

@@ -28,7 +28,8 @@ const (
 )
 
 // command is the whole command line. Settings that may come from the environment or the file of
-// --config name their variable; the file's key is the same word in lower case without the prefix.
+// --config name their variable; the file's key is the same word in lower case without the prefix. A
+// placeholder is how the help names a flag's value.
 type command struct {
 	Config string `help:"TOML file with settings. Flags win over the environment, and that over the file." env:"ROWLOCK_CONFIG" placeholder:"FILE"`
 

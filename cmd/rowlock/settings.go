@@ -23,7 +23,9 @@ const envPrefix = "ROWLOCK_"
 // settingsBytesMax bounds the file of --config.
 const settingsBytesMax = 64 << 10
 
-// serveSettings are what a server can be told. Each is a flag, a variable and a key of the file.
+// serveSettings are what a server can be told. Each is a flag, a variable and a key of the file. Holds
+// is there so that whoever asks for another store of holds is told that this build has none, and is
+// not served by the database instead.
 type serveSettings struct {
 	Listen          string   `help:"Address to listen on." default:"127.0.0.1:8080" env:"ROWLOCK_LISTEN"`
 	DB              string   `help:"Database of sales: sqlite:PATH." default:"sqlite:rowlock.db" env:"ROWLOCK_DB"`

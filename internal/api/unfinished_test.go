@@ -140,6 +140,9 @@ func TestPromise6AHalfClosedClientIsToldWhatWasDone(t *testing.T) {
 	}
 	at := event + "/holds/" + v.ID
 	h.holder(&v).get(at).want(200, "")
+	if r, told, _ := connect(t, url).ask("GET", event+"/board", 0, "").halfClose().answer(); r.StatusCode != http.StatusOK || len(told) == 0 {
+		t.Errorf("a board is answered %s, %d bytes", r.Status, len(told))
+	}
 	// Without a body, and with a key to look up.
 	for _, c := range []struct {
 		method, path, header string

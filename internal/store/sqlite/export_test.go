@@ -73,3 +73,12 @@ func (s *Store) ReadAllAlong(ctx context.Context, begun chan<- struct{}, stop <-
 		return err
 	})
 }
+
+// BeginFile does of the making of a file what comes before it is marked as ours.
+func BeginFile(path string) error {
+	c, err := openConn(path, true)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}

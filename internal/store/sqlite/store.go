@@ -52,9 +52,10 @@ var (
 // Store is an open file. It implements inventory.Store, and gives package records its database.
 // Safe for concurrent use.
 type Store struct {
-	path  string
-	epoch string
-	lock  *os.File // held by a server, nil otherwise
+	path   string
+	epoch  string
+	lock   *os.File    // held by a server, nil otherwise
+	locked os.FileInfo // of lock: which file it is
 
 	write   sync.Mutex // one writer at a time, in Go, so that waiting costs no polling
 	writer  *conn      // nil when opened for reading
@@ -90,7 +91,10 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		return nil, fmt.Errorf("database %s: %w", path, explain(path, err))
 	}
 	s.lock = lock
-	if err = migrate(ctx, s.db); err == nil {
+	if s.locked, err = lock.Stat(); err == nil {
+		err = migrate(ctx, s.db)
+	}
+	if err == nil {
 		err = s.settleClock()
 	}
 	if err != nil {
@@ -264,9 +268,26 @@ func refuseForeign(path string, writable bool) error {
 	}
 	id, err := pragma(c, "application_id")
 	if err == nil && id != fmt.Sprint(applicationID) {
-		err = ErrCorrupt
+		err = refuseFurnished(c, id, writable)
 	}
 	return errors.Join(err, c.Close())
+}
+
+// refuseFurnished lets a file that is not marked as ours pass only if there is nothing in it: that is
+// what a server leaves that died while it made the file.
+func refuseFurnished(c *sqlite3.Conn, id string, writable bool) error {
+	st, _, err := c.Prepare("SELECT count(*) FROM sqlite_schema")
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if !st.Step() {
+		return st.Err()
+	}
+	if !writable || id != "0" || st.ColumnInt64(0) > 0 {
+		return ErrCorrupt
+	}
+	return nil
 }
 
 // checkFile marks a fresh file as ours, and looks for damage in another as long as it may.

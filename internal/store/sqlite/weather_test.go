@@ -411,3 +411,14 @@ func TestAnEmptyOrForeignFileCannotBeReadAsOurs(t *testing.T) {
 		}
 	}
 }
+
+func TestAFileWhoseMakerDiedBeforeItWasMarkedIsFinished(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "begun.db")
+	if err := sqlite.BeginFile(path); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+		t.Fatalf("nothing was begun: %v", err)
+	}
+	openHouse(t, path).furnish(t, 600)
+}

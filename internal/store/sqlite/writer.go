@@ -62,12 +62,8 @@ func (s *Store) present() error {
 	if s.lock == nil {
 		return nil
 	}
-	held, err := s.lock.Stat()
-	if err != nil {
-		return fmt.Errorf("sqlite: %w", err)
-	}
 	there, err := os.Stat(s.path)
-	if err == nil && os.SameFile(held, there) {
+	if err == nil && os.SameFile(s.locked, there) {
 		return nil
 	}
 	err = fmt.Errorf("database %s: %w", s.path, ErrMoved)
