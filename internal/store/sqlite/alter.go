@@ -10,11 +10,16 @@ import (
 
 // Alter implements inventory.Ledger.
 func (s *Store) Alter(_ context.Context, event string, a inventory.Alteration) (result inventory.AlterResult, err error) {
-	err = s.writing("alter", func() error {
+	err = s.writing("alter", func(begin func() error) error {
+		if err := begin(); err != nil {
+			return err
+		}
 		result, err = s.alter(event, a)
 		return err
+	}, func(error) {
+		s.terms.Delete(event)
+		s.forget(event)
 	})
-	s.terms.Delete(event)
 	return result, err
 }
 

@@ -153,39 +153,47 @@ func (s *Store) forgetRecords(limit int) error {
 
 type judgement func(inventory.Instant, *inventory.Terms, inventory.Rows) *inventory.Effects
 
-// transact runs one batch: begin, read the clock, judge, write, commit. It returns the event's
-// position after it. Nothing is answered before the commit has been flushed.
+// transact runs one batch: judge, begin, write, commit. It returns the event's position after it.
+// Nothing is answered before the commit has been flushed. The transaction begins with the first
+// statement that needs one, so a batch that is refused from what is remembered has none.
 func (s *Store) transact(_ context.Context, event string, judge judgement) (position inventory.Position, err error) {
-	err = s.writing("batch", func() error {
-		position, err = s.judgeAndWrite(event, judge)
+	position.Epoch = s.epoch
+	var sh *sheet
+	var eff *inventory.Effects
+	err = s.writing("batch", func(begin func() error) error {
+		if sh, err = s.sheetOf(event); err != nil {
+			return err
+		}
+		eff, position.Version, err = s.judgeAndWrite(sh, judge, begin)
 		return err
+	}, func(err error) {
+		if err == nil {
+			sh.remember(position.Version, eff)
+		} else {
+			s.forget(event)
+		}
 	})
 	return position, err
 }
 
-func (s *Store) judgeAndWrite(event string, judge judgement) (inventory.Position, error) {
-	position := inventory.Position{Epoch: s.epoch}
-	cached, err := s.lockedEvent(s.writer, event)
-	if err != nil {
-		return position, err
-	}
+func (s *Store) judgeAndWrite(sh *sheet, judge judgement, begin func() error) (*inventory.Effects, int64, error) {
 	now, err := s.writer.now()
 	if err != nil {
-		return position, err
+		return nil, 0, err
 	}
-	r := &rows{c: s.writer, n: cached.n, now: now}
-	eff := judge(now, &cached.event.Terms, r)
+	r := &sheetRows{rows: rows{c: s.writer, n: sh.n, now: now, begin: begin}, sheet: sh}
+	eff := judge(now, &sh.event.Terms, r)
 	if r.err != nil {
-		return position, r.err
-	}
-	if position.Version, err = s.writer.version(cached.n); err != nil {
-		return position, err
+		return nil, 0, r.err
 	}
 	if eff.Empty() {
-		return position, nil
+		return eff, sh.version, nil
 	}
-	position.Version, err = s.writer.write(cached.n, now, position.Version, eff)
-	return position, err
+	if err := begin(); err != nil {
+		return nil, 0, err
+	}
+	version, err := s.writer.write(sh.n, now, sh.version, eff)
+	return eff, version, err
 }
 
 // lockedEvent returns an event as the transaction sees it. The terms are decoded once a revision.

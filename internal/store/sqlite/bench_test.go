@@ -95,7 +95,7 @@ func benchClaims(b *testing.B, way func(*house) inventory.Store, what string) {
 }
 
 // newBenchHouse has 60,000 seats and an area that never runs out.
-func newBenchHouse(b *testing.B) *house {
+func newBenchHouse(b testing.TB) *house {
 	m := seatmap.Grid(600, 100)
 	m.Areas = append(m.Areas, seatmap.Area{Key: "FLOOR", Name: "Floor", Capacity: 100_000})
 	h := openHouse(b, b.TempDir()+"/bench.db")

@@ -15,6 +15,7 @@ import (
 func (s *Store) Exec(sql string) error {
 	s.write.Lock()
 	defer s.write.Unlock()
+	defer s.forget("")
 	return s.writer.Exec(sql)
 }
 

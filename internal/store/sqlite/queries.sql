@@ -38,12 +38,19 @@ SELECT created, deadline, cap, ttl, by_key, reference, metadata, lines FROM hold
 SELECT created, deadline, cap, ttl, by_key, reference, metadata, lines, hold_hash FROM holds
 WHERE event = ? AND hold_hash > ? AND deadline > ? ORDER BY hold_hash LIMIT ?
 
+-- name: holds_all
+-- Alive or not, for who remembers them.
+SELECT created, deadline, cap, ttl, by_key, reference, metadata, lines, hold_hash FROM holds WHERE event = ? LIMIT ?
+
 -- name: hold_by_reference
 SELECT hold_hash FROM holds WHERE event = ? AND reference = ?
 
 -- name: lapsed_lines
 -- Oldest first, from the key of the table itself.
 SELECT hold_hash FROM hold_lines WHERE event = ? AND unit = ? AND deadline <= ? ORDER BY deadline, hold_hash LIMIT ?
+
+-- name: soonest_line
+SELECT deadline FROM hold_lines WHERE event = ? AND unit = ? ORDER BY deadline LIMIT 1
 
 -- name: lapsed_holds_all
 -- Of every event, oldest first, for the sweeper.

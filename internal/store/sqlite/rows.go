@@ -9,14 +9,23 @@ import (
 // rows answers the judge from the database, on demand: the transaction has the file to itself, so a
 // row read late is the row as it was read early. The first error is kept, and the verdict dropped.
 type rows struct {
-	c   *conn
-	n   int64 // the event's number
-	now inventory.Instant
-	err error
+	c     *conn
+	n     int64 // the event's number
+	now   inventory.Instant
+	begin func() error // begins the transaction if it has not begun; nil when it has
+	err   error
+}
+
+// ready begins the transaction before its first statement, and reports whether anything may be read.
+func (r *rows) ready() bool {
+	if r.err == nil && r.begin != nil {
+		r.err = r.begin()
+	}
+	return r.err == nil
 }
 
 func (r *rows) one(name string, fn func(*sqlite3.Stmt), args ...any) bool {
-	if r.err != nil {
+	if !r.ready() {
 		return false
 	}
 	found, err := r.c.one(name, fn, args...)
@@ -66,7 +75,7 @@ func (r *rows) HoldByReference(reference string) (k inventory.HoldKey, ok bool) 
 }
 
 func (r *rows) Lapsed(u inventory.Unit, now inventory.Instant, limit int) (keys []inventory.HoldKey) {
-	if r.err != nil {
+	if !r.ready() {
 		return nil
 	}
 	r.err = r.c.each("lapsed_lines", func(st *sqlite3.Stmt) bool {
@@ -74,6 +83,13 @@ func (r *rows) Lapsed(u inventory.Unit, now inventory.Instant, limit int) (keys 
 		return true
 	}, r.n, u, now, limit)
 	return keys
+}
+
+// soonest is the earliest deadline among a unit's lines.
+func (r *rows) soonest(u inventory.Unit) (deadline inventory.Instant) {
+	deadline = never
+	r.one("soonest_line", func(st *sqlite3.Stmt) { deadline = inventory.Instant(st.ColumnInt64(0)) }, r.n, u)
+	return deadline
 }
 
 func (r *rows) Record(id inventory.CommandID) (rec inventory.Record, ok bool) {

@@ -62,6 +62,7 @@ type Store struct {
 	readers chan *conn // at most readersMax
 	db      *sql.DB
 
+	sheets  map[string]*sheet       // event id → its rows as remembered; the writer's
 	terms   sync.Map                // event id → *cachedEvent, by revision
 	failure atomic.Pointer[failure] // why the last write failed; nil when it did not
 	swept   inventory.Instant       // when Sweep last looked, by the database's clock; the sweeper's alone
@@ -149,7 +150,7 @@ func openExisting(ctx context.Context, path string, writable bool) (*Store, erro
 }
 
 func open(ctx context.Context, path string, writable bool) (*Store, error) {
-	s := &Store{path: path, epoch: newEpoch(), readers: make(chan *conn, readersMax), walMax: walBytesMax}
+	s := &Store{path: path, epoch: newEpoch(), readers: make(chan *conn, readersMax), sheets: make(map[string]*sheet), walMax: walBytesMax}
 	if err := refuseForeign(path, writable); err != nil {
 		return nil, err
 	}

@@ -25,26 +25,49 @@ type failure struct {
 	final bool
 }
 
-// writing runs fn in a transaction of the writer's, alone, and commits it.
-func (s *Store) writing(what string, fn func() error) error {
+// writing runs fn alone among writers, in a transaction that begins when fn says so, and commits it.
+// Before the next writer's turn, after is told how that ended.
+func (s *Store) writing(what string, fn func(begin func() error) error, after func(error)) (err error) {
 	s.write.Lock()
 	defer s.write.Unlock()
-	if err := s.mayWrite(); err != nil {
-		return err
+	if f := s.failure.Load(); f != nil && f.final {
+		return f.err
 	}
-	if err := s.writer.Exec("BEGIN IMMEDIATE"); err != nil {
-		return fmt.Errorf("sqlite: begin: %w", s.fault(err))
+	began := false
+	begin := func() error {
+		if began {
+			return nil
+		}
+		if err := s.mayWrite(); err != nil {
+			return err
+		}
+		if err := s.writer.Exec("BEGIN IMMEDIATE"); err != nil {
+			return fmt.Errorf("begin: %w", err)
+		}
+		began = true
+		return nil
 	}
-	err := fn()
-	if err == nil {
+	if err = fn(begin); err == nil && began {
 		err = s.writer.Exec("COMMIT")
 	}
 	if err != nil {
 		s.rollback()
-		return fmt.Errorf("sqlite: %s: %w", what, s.fault(err))
+		err = fmt.Errorf("sqlite: %s: %w", what, s.fault(err))
+	} else if began {
+		s.failure.Store(nil)
 	}
-	s.failure.Store(nil)
-	return nil
+	after(err)
+	return err
+}
+
+// writingAll is writing for what changes rows of any event, or in a way that no sheet follows.
+func (s *Store) writingAll(what string, fn func() error) error {
+	return s.writing(what, func(begin func() error) error {
+		if err := begin(); err != nil {
+			return err
+		}
+		return fn()
+	}, func(error) { s.forget("") })
 }
 
 // mayWrite refuses to write into a file that is damaged or no longer where it was. Called by who
@@ -106,7 +129,7 @@ func (s *Store) fault(err error) error {
 
 // tryWriting writes something that changes nothing, to learn whether it can be done again.
 func (s *Store) tryWriting() error {
-	return s.writing("trying to write", func() error { return s.writer.Exec("PRAGMA user_version = 0") })
+	return s.writingAll("trying to write", func() error { return s.writer.Exec("PRAGMA user_version = 0") })
 }
 
 // trim begins the write-ahead log anew when it has grown past its bound. Readers that follow each
@@ -144,7 +167,7 @@ func (s *Store) trim(ctx context.Context) error {
 // settleClock shortens the lives of holds that were made when the clock was ahead: after it has
 // stepped back they would outlive their caps by as much as it stepped. On other days it does nothing.
 func (s *Store) settleClock() error {
-	return s.writing("settling the clock", func() error {
+	return s.writingAll("settling the clock", func() error {
 		now, err := s.writer.now()
 		if err != nil {
 			return err
