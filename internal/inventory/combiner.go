@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -17,7 +18,7 @@ const (
 
 // combiner gathers the commands of one event while the previous batch is in flight, and sends them
 // to the store together. It never waits on a timer: a lone command goes out at once, a crowd makes
-// large batches. Since every caller waits while its batch runs, the result is linearizable. One
+// large batches, for goroutines that are ready to run may bring their commands before one is sent. Since every caller waits while its batch runs, the result is linearizable. One
 // batch an event is in flight, so a blocked event holds one connection and slows no other.
 type combiner[C, O any] struct {
 	send  func(ctx context.Context, event string, batch []C) ([]O, error)
@@ -91,6 +92,7 @@ func (c *combiner[C, O]) enqueue(event string, t *ticketed[C, O]) error {
 // drain sends batches until the lane is empty, then removes it.
 func (c *combiner[C, O]) drain(event string, l *lane[C, O]) {
 	for {
+		c.gather(l)
 		c.mu.Lock()
 		batch := c.next(l)
 		if len(batch) == 0 {
@@ -100,6 +102,21 @@ func (c *combiner[C, O]) drain(event string, l *lane[C, O]) {
 		}
 		c.mu.Unlock()
 		c.run(event, batch)
+	}
+}
+
+// gather lets goroutines run that are ready to, as long as they bring commands. It waits for nobody: with
+// nobody ready it returns at once.
+func (c *combiner[C, O]) gather(l *lane[C, O]) {
+	for had := -1; ; {
+		c.mu.Lock()
+		have := len(l.queue)
+		c.mu.Unlock()
+		if have == had || have >= batchCommandsMax {
+			return
+		}
+		had = have
+		runtime.Gosched()
 	}
 }
 
