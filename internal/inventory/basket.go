@@ -1,9 +1,9 @@
 package inventory
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rowlock/rowlock/internal/seatmap"
@@ -46,7 +46,7 @@ func (r *basketReader) read(at string, b *Basket) []Want {
 	wants := make([]Want, 0, len(b.Seats)+len(b.Areas))
 	seen := make(map[Unit]bool, len(b.Seats))
 	for i, key := range b.Seats {
-		field := fmt.Sprintf("%s/seats/%d", at, i)
+		field := at + "/seats/" + strconv.Itoa(i)
 		n, ok := r.plan.SeatIndex(key)
 		switch u := Unit(n); {
 		case !ok:
@@ -84,7 +84,7 @@ func (r *basketReader) typeIndex(field, id string) int {
 func (r *basketReader) readAreas(at string, areas []AreaWant, wants []Want) []Want {
 	seen := make(map[AreaWant]bool, len(areas))
 	for i, a := range areas {
-		field := fmt.Sprintf("%s/areas/%d", at, i)
+		field := at + "/areas/" + strconv.Itoa(i)
 		n, ok := r.plan.AreaIndex(a.Area)
 		if !ok {
 			r.faults.add(field+"/area", faultUnknown, "The map has no such area.")
@@ -152,7 +152,10 @@ func (r *basketReader) name(c *Conflict) {
 	}
 }
 
-// pointerToken escapes a key for a JSON Pointer.
+// pointerToken escapes a key for a JSON Pointer (RFC 6901). Few keys need it.
 func pointerToken(key string) string {
+	if !strings.ContainsAny(key, "~/") {
+		return key
+	}
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }

@@ -18,8 +18,8 @@ const (
 
 // combiner gathers the commands of one event while the previous batch is in flight, and sends them
 // to the store together. It never waits on a timer: a lone command goes out at once, a crowd makes
-// large batches, for goroutines that are ready to run may bring their commands before one is sent. Since every caller waits while its batch runs, the result is linearizable. One
-// batch an event is in flight, so a blocked event holds one connection and slows no other.
+// large batches. Since every caller waits while its batch runs, the result is linearizable. One batch
+// an event is in flight, so a blocked event holds one connection and slows no other.
 type combiner[C, O any] struct {
 	send  func(ctx context.Context, event string, batch []C) ([]O, error)
 	units func(*C) int // how large a command is
