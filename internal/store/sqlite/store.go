@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,14 +28,15 @@ import (
 )
 
 const (
-	busyTimeout    = 5 * time.Second // for another process that writes: key, backup
-	readersMax     = 4
-	recordLifetime = 24 * time.Hour
-	quickCheckTime = 2 * time.Second // how long opening may look for damage
-	applicationID  = 0x524F574C      // "ROWL", in the file's header
-	epochLength    = 6
-	roomMin        = 1 << 20 // bytes; with less the disk counts as full
-	fileMode       = 0o600   // buyers' addresses are in it
+	busyTimeout     = 5 * time.Second // for another process that writes: key, backup
+	readersMax      = 4
+	checkpointPages = 4000 // a page that many batches change is copied back once
+	recordLifetime  = 24 * time.Hour
+	quickCheckTime  = 2 * time.Second // how long opening may look for damage
+	applicationID   = 0x524F574C      // "ROWL", in the file's header
+	epochLength     = 6
+	roomMin         = 1 << 20 // bytes; with less the disk counts as full
+	fileMode        = 0o600   // buyers' addresses are in it
 )
 
 // ErrFull is why a write failed when there is no room.
@@ -150,6 +152,7 @@ func openExisting(ctx context.Context, path string, writable bool) (*Store, erro
 }
 
 func open(ctx context.Context, path string, writable bool) (*Store, error) {
+	register()
 	s := &Store{path: path, epoch: newEpoch(), readers: make(chan *conn, readersMax), sheets: make(map[string]*sheet), walMax: walBytesMax}
 	if err := refuseForeign(path, writable); err != nil {
 		return nil, err
@@ -190,7 +193,7 @@ func newEpoch() string { return "k" + strings.ToLower(rand.Text()[:epochLength])
 // the file itself, as SQLite does everywhere: they hold the same addresses.
 func fileURI(path string) string {
 	path = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23", "&", "%26").Replace(path)
-	return "file:" + path + "?_pragma=busy_timeout(5000)&modeof=" + path
+	return "file:" + path + "?vfs=" + vfsName + "&_pragma=busy_timeout(5000)&modeof=" + path
 }
 
 // lockFile takes the server's lock on the file itself. It ends with the process, however that ends,
@@ -219,7 +222,8 @@ func settings(writable bool) func(*sqlite3.Conn) error {
 		if !writable { // a backup need not be in WAL, and nothing will be written
 			return c.Exec("PRAGMA query_only = ON; PRAGMA synchronous = FULL")
 		}
-		if err := c.Exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"); err != nil {
+		if err := c.Exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = " +
+			strconv.Itoa(checkpointPages)); err != nil {
 			return err
 		}
 		return assertSafe(c)
