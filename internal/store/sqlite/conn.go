@@ -15,12 +15,12 @@ type conn struct {
 	prepared map[string]*sqlite3.Stmt
 }
 
-func openConn(path string, writable bool) (*conn, error) {
-	c, err := sqlite3.Open(fileURI(path))
+func (m medium) open(writable bool) (*conn, error) {
+	c, err := sqlite3.Open(m.uri())
 	if err != nil {
 		return nil, err
 	}
-	if err := settings(writable)(c); err != nil {
+	if err := m.settings(writable)(c); err != nil {
 		c.Close()
 		return nil, err
 	}

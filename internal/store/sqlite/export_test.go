@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
 
 	"github.com/rowlock/rowlock/internal/inventory"
 )
@@ -77,9 +78,24 @@ func (s *Store) ReadAllAlong(ctx context.Context, begun chan<- struct{}, stop <-
 
 // BeginFile does of the making of a file what comes before it is marked as ours.
 func BeginFile(path string) error {
-	c, err := openConn(path, true)
+	c, err := onDisk(path).open(true)
 	if err != nil {
 		return err
 	}
 	return c.Close()
+}
+
+// Medium is where a test's store has its files: what is beneath the buffers of the log, how durable a
+// commit is, and how many pages the log may have before they are copied back.
+type Medium struct {
+	Files       vfs.VFS
+	Name        string // of Files, among the process's
+	Synchronous string
+	Checkpoint  int
+}
+
+// OpenOn opens a file on another medium than the machine's disk.
+func OpenOn(ctx context.Context, path string, m Medium) (*Store, error) {
+	vfs.Register(m.Name, walFiles{m.Files})
+	return openServer(ctx, medium{path: path, files: m.Name, synchronous: m.Synchronous, checkpoint: m.Checkpoint})
 }

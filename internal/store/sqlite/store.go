@@ -48,13 +48,14 @@ var (
 	ErrNewer   = errors.New("the database was written by a newer version of rowlock; use that version or a backup")
 	ErrCorrupt = errors.New("the file is damaged or not a rowlock database; move it away with its -wal and -shm, and put a backup in its place")
 	ErrOrphan  = errors.New("there is no database, but a -wal of one beside it; bring the database back, or move the -wal and -shm away")
+	ErrClosed  = errors.New("the database is closed")
 	ErrMoved   = errors.New("the file was moved, deleted or replaced while it was open; nothing more is written")
 )
 
 // Store is an open file. It implements inventory.Store, and gives package records its database.
 // Safe for concurrent use.
 type Store struct {
-	path   string
+	medium
 	epoch  string
 	lock   *os.File    // held by a server, nil otherwise
 	locked os.FileInfo // of lock: which file it is
@@ -68,9 +69,24 @@ type Store struct {
 	terms   sync.Map                // event id → *cachedEvent, by revision
 	failure atomic.Pointer[failure] // why the last write failed; nil when it did not
 	swept   inventory.Instant       // when Sweep last looked, by the database's clock; the sweeper's alone
-	closed  atomic.Bool
+	closing sync.Once
+	closed  chan struct{}
 
 	walMax int64 // bytes; walBytesMax, but in tests
+}
+
+// medium is where a store's files are and how what is written becomes durable.
+type medium struct {
+	path        string
+	files       string // name of a virtual file system
+	synchronous string // FULL, or nothing acknowledged survives a power cut for sure
+	checkpoint  int    // pages in the log before they are copied back
+}
+
+// onDisk is the medium of every store but those of tests.
+func onDisk(path string) medium {
+	register()
+	return medium{path: path, files: vfsName, synchronous: "FULL", checkpoint: checkpointPages}
 }
 
 type cachedEvent struct {
@@ -81,6 +97,11 @@ type cachedEvent struct {
 // Open opens or creates a file for a server: alone, migrated. Errors: ErrLocked, ErrNewer,
 // ErrCorrupt, or what the file system says, with the path.
 func Open(ctx context.Context, path string) (*Store, error) {
+	return openServer(ctx, onDisk(path))
+}
+
+func openServer(ctx context.Context, m medium) (*Store, error) {
+	path := m.path
 	if err := refuseOrphan(path); err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
@@ -88,7 +109,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, explain(path, err))
 	}
-	s, err := open(ctx, path, true)
+	s, err := open(ctx, m, true)
 	if err != nil {
 		lock.Close()
 		return nil, fmt.Errorf("database %s: %w", path, explain(path, err))
@@ -139,7 +160,7 @@ func openExisting(ctx context.Context, path string, writable bool) (*Store, erro
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
-	s, err := open(ctx, path, writable)
+	s, err := open(ctx, onDisk(path), writable)
 	if err == nil {
 		if err = checkVersion(ctx, s.db); err != nil {
 			s.Close()
@@ -151,14 +172,13 @@ func openExisting(ctx context.Context, path string, writable bool) (*Store, erro
 	return s, nil
 }
 
-func open(ctx context.Context, path string, writable bool) (*Store, error) {
-	register()
-	s := &Store{path: path, epoch: newEpoch(), readers: make(chan *conn, readersMax), sheets: make(map[string]*sheet), walMax: walBytesMax}
-	if err := refuseForeign(path, writable); err != nil {
+func open(ctx context.Context, m medium, writable bool) (*Store, error) {
+	s := &Store{medium: m, epoch: newEpoch(), readers: make(chan *conn, readersMax), sheets: make(map[string]*sheet), closed: make(chan struct{}), walMax: walBytesMax}
+	if err := m.refuseForeign(writable); err != nil {
 		return nil, err
 	}
 	if writable {
-		w, err := openConn(path, true)
+		w, err := m.open(true)
 		if err != nil {
 			return nil, err
 		}
@@ -167,21 +187,21 @@ func open(ctx context.Context, path string, writable bool) (*Store, error) {
 			s.Close()
 			return nil, err
 		}
-		if err := os.Chmod(path+"-shm", fileMode); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Chmod(m.path+"-shm", fileMode); err != nil && !errors.Is(err, os.ErrNotExist) {
 			s.Close()
 			return nil, err
 		}
 	}
-	for range readersMax {
-		s.readers <- nil // opened when first needed
-	}
-	db, err := driver.Open(fileURI(path)+"&_txlock=immediate", settings(writable))
+	db, err := driver.Open(m.uri()+"&_txlock=immediate", m.settings(writable))
 	if err != nil {
 		s.Close()
 		return nil, err
 	}
 	db.SetMaxOpenConns(readersMax)
 	s.db = db
+	for range readersMax {
+		s.readers <- nil // opened when first needed
+	}
 	return s, nil
 }
 
@@ -189,11 +209,11 @@ func open(ctx context.Context, path string, writable bool) (*Store, error) {
 // never mistaken for this one's.
 func newEpoch() string { return "k" + strings.ToLower(rand.Text()[:epochLength]) }
 
-// fileURI names a file to the driver. modeof gives what SQLite puts beside it (-wal) the mode of
+// uri names the file to the driver. modeof gives what SQLite puts beside it (-wal) the mode of
 // the file itself, as SQLite does everywhere: they hold the same addresses.
-func fileURI(path string) string {
-	path = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23", "&", "%26").Replace(path)
-	return "file:" + path + "?vfs=" + vfsName + "&_pragma=busy_timeout(5000)&modeof=" + path
+func (m medium) uri() string {
+	path := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23", "&", "%26").Replace(m.path)
+	return "file:" + path + "?vfs=" + m.files + "&_pragma=busy_timeout(5000)&modeof=" + path
 }
 
 // lockFile takes the server's lock on the file itself. It ends with the process, however that ends,
@@ -214,7 +234,7 @@ func lockFile(path string) (*os.File, error) {
 }
 
 // settings makes a connection safe, and asserts of one that may write that it is.
-func settings(writable bool) func(*sqlite3.Conn) error {
+func (m medium) settings(writable bool) func(*sqlite3.Conn) error {
 	return func(c *sqlite3.Conn) error {
 		if err := c.BusyTimeout(busyTimeout); err != nil {
 			return err
@@ -222,16 +242,16 @@ func settings(writable bool) func(*sqlite3.Conn) error {
 		if !writable { // a backup need not be in WAL, and nothing will be written
 			return c.Exec("PRAGMA query_only = ON; PRAGMA synchronous = FULL")
 		}
-		if err := c.Exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = " +
-			strconv.Itoa(checkpointPages)); err != nil {
+		if err := c.Exec("PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON; PRAGMA synchronous = " + m.synchronous +
+			"; PRAGMA wal_autocheckpoint = " + strconv.Itoa(m.checkpoint)); err != nil {
 			return err
 		}
-		return assertSafe(c)
+		return m.assertSafe(c)
 	}
 }
 
 // assertSafe reads back what durability rests on: drivers have been known to choose less.
-func assertSafe(c *sqlite3.Conn) error {
+func (m medium) assertSafe(c *sqlite3.Conn) error {
 	mode, err := pragma(c, "journal_mode")
 	if err != nil {
 		return err
@@ -240,7 +260,7 @@ func assertSafe(c *sqlite3.Conn) error {
 	if err != nil {
 		return err
 	}
-	if mode != "wal" || level != "2" {
+	if mode != "wal" || (level != "2" && m.synchronous == "FULL") {
 		return fmt.Errorf("journal_mode is %s and synchronous %s, want wal and 2 (FULL); the file system may not support WAL", mode, level)
 	}
 	return nil
@@ -260,14 +280,25 @@ func pragma(c *sqlite3.Conn, name string) (string, error) {
 
 // refuseForeign refuses a database of some other program before anything of it is changed. A file
 // that is empty or missing becomes ours, unless it is only to be read.
-func refuseForeign(path string, writable bool) error {
-	if size(path) == 0 {
+func (m medium) refuseForeign(writable bool) error {
+	if size(m.path) == 0 {
 		if writable {
 			return nil
 		}
 		return ErrCorrupt
 	}
-	c, err := sqlite3.OpenFlags(fileURI(path), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+	err := m.refuseMarked(sqlite3.OPEN_READONLY, writable)
+	if errors.Is(err, sqlite3.READONLY) && writable {
+		// Whoever wrote it died in the middle, and left a journal: what any SQLite does first, with
+		// any database, is to put that right.
+		err = m.refuseMarked(sqlite3.OPEN_READWRITE, writable)
+	}
+	return err
+}
+
+// refuseMarked looks at whose mark a database has.
+func (m medium) refuseMarked(access sqlite3.OpenFlag, writable bool) error {
+	c, err := sqlite3.OpenFlags(m.uri(), access|sqlite3.OPEN_URI)
 	if err != nil {
 		return err
 	}
@@ -338,19 +369,24 @@ func diskFull(path string) bool {
 	return err == nil && int64(fs.Bavail)*int64(fs.Bsize) < roomMin
 }
 
-// Close closes every connection and gives the file up. Callers have stopped using the store; closing
-// again does nothing.
-func (s *Store) Close() error {
-	if s.closed.Swap(true) {
-		return nil
-	}
+// Close closes every connection and gives the file up. It waits for what is being read and written;
+// whatever is asked of the store afterwards fails with ErrClosed. Closing again does nothing.
+func (s *Store) Close() (err error) {
+	s.closing.Do(func() {
+		close(s.closed)
+		err = s.close()
+	})
+	return err
+}
+
+func (s *Store) close() error {
 	var errs []error
 	if s.db != nil {
 		errs = append(errs, s.db.Close())
-	}
-	for range len(s.readers) {
-		if c := <-s.readers; c != nil {
-			errs = append(errs, c.Close())
+		for range readersMax {
+			if c := <-s.readers; c != nil {
+				errs = append(errs, c.Close())
+			}
 		}
 	}
 	s.write.Lock()
@@ -363,6 +399,16 @@ func (s *Store) Close() error {
 		errs = append(errs, s.lock.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// isClosed reports whether Close was called.
+func (s *Store) isClosed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
 }
 
 // Ready reports whether the database can be read and written, as far as is known: after a write that
@@ -442,12 +488,17 @@ func (s *Store) read(ctx context.Context, fn func(*conn) error) (err error) {
 	var c *conn
 	select {
 	case c = <-s.readers:
+	case <-s.closed:
+		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer func() { s.readers <- c }()
+	if s.isClosed() {
+		return ErrClosed
+	}
 	if c == nil {
-		fresh, err := openConn(s.path, false)
+		fresh, err := s.medium.open(false)
 		if err != nil {
 			return err
 		}

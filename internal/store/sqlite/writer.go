@@ -30,8 +30,8 @@ type failure struct {
 func (s *Store) writing(what string, fn func(begin func() error) error, after func(error)) (err error) {
 	s.write.Lock()
 	defer s.write.Unlock()
-	if f := s.failure.Load(); f != nil && f.final {
-		return f.err
+	if err := s.writable(); err != nil {
+		return err
 	}
 	began := false
 	begin := func() error {
@@ -73,10 +73,21 @@ func (s *Store) writingAll(what string, fn func() error) error {
 // mayWrite refuses to write into a file that is damaged or no longer where it was. Called by who
 // holds the writer.
 func (s *Store) mayWrite() error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	return s.present()
+}
+
+// writable is mayWrite without a look at the file system, for what may turn out to write nothing.
+func (s *Store) writable() error {
+	if s.isClosed() {
+		return ErrClosed
+	}
 	if f := s.failure.Load(); f != nil && f.final {
 		return f.err
 	}
-	return s.present()
+	return nil
 }
 
 // present checks that the path still leads to the file that is locked: otherwise another server could
@@ -105,7 +116,7 @@ func (s *Store) rollback() {
 }
 
 func (s *Store) reopenWriter() {
-	if fresh, err := openConn(s.path, true); err == nil {
+	if fresh, err := s.medium.open(true); err == nil {
 		s.writer.Close()
 		s.writer = fresh
 	}
@@ -148,12 +159,17 @@ func (s *Store) trim(ctx context.Context) error {
 		select {
 		case c := <-s.readers:
 			taken = append(taken, c)
+		case <-s.closed:
+			return ErrClosed
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 	s.write.Lock()
 	defer s.write.Unlock()
+	if err := s.writable(); err != nil {
+		return err
+	}
 	if err := s.writer.BusyTimeout(checkpointWait); err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}

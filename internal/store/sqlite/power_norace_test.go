@@ -1,0 +1,11 @@
+//go:build !race
+
+package sqlite_test
+
+// How many times the power is cut.
+const (
+	powerCuts       = 300
+	powerCutsOfTwin = 300
+	faultSteps      = 40 // that fail, of each kind
+	fullDisks       = 30 // that fill up
+)
