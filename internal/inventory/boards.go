@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/rowlock/rowlock/internal/seatmap"
 )
@@ -69,16 +68,20 @@ type OfferRun struct {
 // liveBoard is an event's board kept current by the changes since it was read. What it shows was
 // true at its position; what has lapsed but is not swept yet still shows as held.
 type liveBoard struct {
-	mu    sync.Mutex
+	gate
 	board *Board     // replaced, never changed
 	view  *BoardView // of board, once somebody asked for it
 }
 
+func newLiveBoard() *liveBoard { return &liveBoard{gate: newGate()} }
+
 // live returns an event's board as it stands now. The board is shared and must not be changed.
 func (s *Service) live(ctx context.Context, event string) (*Board, error) {
-	lb := s.boards.get(event, func() *liveBoard { return new(liveBoard) })
-	lb.mu.Lock()
-	defer lb.mu.Unlock()
+	lb := s.boards.get(event, newLiveBoard)
+	if err := lb.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer lb.leave()
 	if err := s.refresh(ctx, event, lb); err != nil {
 		return nil, err
 	}
@@ -87,9 +90,11 @@ func (s *Service) live(ctx context.Context, event string) (*Board, error) {
 
 // liveView returns an event's board ready to be sent: made once a position, sent to everybody.
 func (s *Service) liveView(ctx context.Context, event string, plan *seatmap.Plan) (*BoardView, error) {
-	lb := s.boards.get(event, func() *liveBoard { return new(liveBoard) })
-	lb.mu.Lock()
-	defer lb.mu.Unlock()
+	lb := s.boards.get(event, newLiveBoard)
+	if err := lb.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer lb.leave()
 	if err := s.refresh(ctx, event, lb); err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/rowlock/rowlock/internal/seatmap"
@@ -328,9 +327,11 @@ func (s *Service) alter(ctx context.Context, c Caller, id string, once *Once,
 		return nil, err
 	}
 	// One change of an event at a time from here, so that only other nodes can make a decision stale.
-	turn := s.altering.get(id, func() *sync.Mutex { return new(sync.Mutex) })
-	turn.Lock()
-	defer turn.Unlock()
+	turn := s.altering.get(id, newGate)
+	if err := turn.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer turn.leave()
 	for range staleTriesMax {
 		e, err := s.current(ctx, c, id)
 		if err != nil {

@@ -41,7 +41,7 @@ type Service struct {
 	events    shelf[*cachedEvent]
 	plans     shelf[*cachedPlan]
 	boards    shelf[*liveBoard]
-	altering  shelf[*sync.Mutex] // one change of an event at a time
+	altering  shelf[gate] // one change of an event at a time
 }
 
 // New makes a Service. Run must be running for lapsed holds to be tidied.
@@ -57,7 +57,7 @@ func New(c Config) *Service {
 		events:   newShelf[*cachedEvent](eventsKept),
 		plans:    newShelf[*cachedPlan](plansKept),
 		boards:   newShelf[*liveBoard](boardsKept),
-		altering: newShelf[*sync.Mutex](eventsKept),
+		altering: newShelf[gate](eventsKept),
 	}
 }
 
@@ -114,16 +114,18 @@ func (c Caller) by() string {
 
 // cachedEvent is a copy of an event's row; a young one saves a read.
 type cachedEvent struct {
-	mu    sync.Mutex
+	gate
 	event *Event
 	read  time.Time
 }
 
 // event reads an event, from a copy of at most eventAgeMax. The event is shared and must not be changed.
 func (s *Service) event(ctx context.Context, id string) (*Event, error) {
-	ce := s.events.get(id, func() *cachedEvent { return new(cachedEvent) })
-	ce.mu.Lock()
-	defer ce.mu.Unlock()
+	ce := s.events.get(id, func() *cachedEvent { return &cachedEvent{gate: newGate()} })
+	if err := ce.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer ce.leave()
 	if ce.event != nil && time.Since(ce.read) < eventAgeMax {
 		return ce.event, nil
 	}
@@ -192,15 +194,17 @@ func (s *Service) ownedPlan(ctx context.Context, c Caller, id string) (*Event, *
 
 // cachedPlan is a map's index; maps never change, so it is never old.
 type cachedPlan struct {
-	mu   sync.Mutex
+	gate
 	plan *seatmap.Plan
 }
 
 // plan returns the index of a map version.
 func (s *Service) plan(ctx context.Context, mapID string) (*seatmap.Plan, error) {
-	cp := s.plans.get(mapID, func() *cachedPlan { return new(cachedPlan) })
-	cp.mu.Lock()
-	defer cp.mu.Unlock()
+	cp := s.plans.get(mapID, func() *cachedPlan { return &cachedPlan{gate: newGate()} })
+	if err := cp.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer cp.leave()
 	if cp.plan != nil {
 		return cp.plan, nil
 	}
