@@ -3,6 +3,8 @@ package inventory
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/rowlock/rowlock/internal/seatmap"
 )
@@ -265,7 +267,7 @@ func (s *Service) changed(ctx context.Context, e *Event, plan *seatmap.Plan, rea
 // retypes reads the types that are not for seats being added: they are for seats held.
 func (r *basketReader) retypes(types map[string]string) []Want {
 	var wants []Want
-	for key, id := range types {
+	for _, key := range slices.Sorted(maps.Keys(types)) {
 		if r.used[key] {
 			continue
 		}
@@ -275,7 +277,7 @@ func (r *basketReader) retypes(types map[string]string) []Want {
 			r.faults.add(field, faultUnknown, "The map has no such seat.")
 			continue
 		}
-		wants = append(wants, Want{Unit: Unit(n), Type: r.typeIndex(field, id), Quantity: 1, Field: field, TypeField: field})
+		wants = append(wants, Want{Unit: Unit(n), Type: r.typeIndex(field, types[key]), Quantity: 1, Field: field, TypeField: field})
 	}
 	return wants
 }
