@@ -557,6 +557,9 @@ func (b *bench) release(c *Command) Outcome {
 		if r := b.dead(c.Key); r.Code == HoldSold {
 			return Outcome{Refusal: r}
 		}
+		if hc.is != nil { // it has lapsed; whoever let it go must not find it again when the clock steps back
+			b.end(c.Key, hc)
+		}
 		return Outcome{}
 	}
 	kind := LogReleased

@@ -240,6 +240,22 @@ func TestPromise3ABasketIsAllOrNothing(t *testing.T) {
 	}
 }
 
+func TestPromise4AHoldLetGoAfterItLapsedIsGoneForWhateverTheClockSays(t *testing.T) {
+	s, terms := newSheet(2, 5), testTerms()
+	s.judge(t, start, terms, claimN(1, seatWant(0), seatWant(1)))
+	lapsed := start.Add(terms.HoldSeconds)
+	if out := s.judge(t, lapsed, terms, Command{Verb: Release, Key: keyN(1), By: "buyer"})[0]; out.Refusal != nil || out.Released {
+		t.Errorf("the release is answered %+v", out)
+	}
+	if out := s.judge(t, start, terms, Command{Verb: Extend, Key: keyN(1)})[0]; out.Refusal == nil || out.Refusal.Code != HoldExpired {
+		t.Errorf("it lives again when the clock has stepped back: %+v", out)
+	}
+	if out := s.judge(t, start, terms, claimN(2, seatWant(0), seatWant(1)))[0]; out.Refusal != nil {
+		t.Errorf("its seats are not to be had: %v", out.Refusal)
+	}
+	s.check(t)
+}
+
 func TestPromise5AtTheDeadlineTheUnitIsFreeAndTheTokenRefused(t *testing.T) {
 	s := newSheet(4, 5)
 	terms := testTerms()
