@@ -54,9 +54,7 @@ func (x *exchange) readKey(r *http.Request) error {
 		return refuse(codeUnauthorized)
 	}
 	// A client that has closed its side, and waits, is looked up like any other.
-	ctx, cancel := detach(r)
-	defer cancel()
-	key, err := x.server.office.Authenticate(ctx, secret)
+	key, err := x.server.office.Authenticate(x.server.ends.next(r), secret)
 	if err != nil {
 		return fmt.Errorf("api: authenticate: %w", err)
 	}

@@ -42,6 +42,13 @@ type exchange struct {
 	err    error
 }
 
+// Header values that most answers have. Nobody appends to them.
+var (
+	headerNoSniff = []string{"nosniff"}
+	headerNoStore = []string{"no-store"}
+	headerJSON    = []string{"application/json"}
+)
+
 // buffers are for bodies in both directions.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
@@ -100,10 +107,10 @@ var errUnanswered = fmt.Errorf("api: the handler answered nothing: %w", refuse(c
 func (x *exchange) run(r *http.Request) error {
 	s, rt := x.server, x.route
 	header := x.Header()
-	header.Set("Request-Id", x.id)
+	header["Request-Id"] = []string{x.id} // names as net/http writes them, so that it need not look
 	if rt.Pattern != "/" {
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("Cache-Control", "no-store")
+		header["X-Content-Type-Options"] = headerNoSniff
+		header["Cache-Control"] = headerNoStore
 	}
 	s.origins.expose(x, r)
 	if rt.Access == AccessNone {
@@ -129,9 +136,7 @@ func (x *exchange) run(r *http.Request) error {
 	defer s.inFlight.Add(-1)
 	// From here on the work does not hang on the connection: a client that has only closed its side
 	// waits for the answer, and one that is gone must not leave half of it done.
-	ctx, cancel := detach(r)
-	defer cancel()
-	r = r.WithContext(ctx)
+	r = r.WithContext(s.ends.next(r))
 	if rt.body == bodyNone {
 		if err := x.authorize(r); err != nil {
 			return err
@@ -140,9 +145,26 @@ func (x *exchange) run(r *http.Request) error {
 	return rt.handle(s, x, r)
 }
 
-// detach is a request's context without its connection's end, and with an end of its own.
-func detach(r *http.Request) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(r.Context()), handlerTimeMax)
+// ends gives the requests that begin within a second one context: without their connections' ends, and
+// with one of its own. A timer for each would cost more than many a handler. The context's values are
+// of whoever came first, and nobody's business. Safe for concurrent use.
+type ends struct {
+	mu    sync.Mutex
+	until time.Time // for whom the context is: those who come before
+	ctx   context.Context
+}
+
+// next is a context that ends after handlerTimeMax, or up to a second later.
+func (e *ends) next(r *http.Request) context.Context {
+	now := time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ctx == nil || !now.Before(e.until) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), handlerTimeMax+time.Second)
+		context.AfterFunc(ctx, cancel)
+		e.ctx, e.until = ctx, now.Add(time.Second)
+	}
+	return e.ctx
 }
 
 // receive finds out who sends a body and reads it. A request without one waits for nobody, and takes
@@ -202,8 +224,8 @@ func (x *exchange) finish(r *http.Request, series *series, took time.Duration) {
 		level = slog.LevelError
 	case x.status >= http.StatusInternalServerError:
 		level = slog.LevelWarn
-	case x.route.hot && x.status < http.StatusBadRequest:
-		level = slog.LevelDebug
+	case x.route.hot && x.status < http.StatusInternalServerError:
+		level = slog.LevelDebug // a lost seat is business as usual, and there are thousands of them
 	}
 	// The line is written when the client may be gone, so it does not hang on the request's context.
 	ctx := context.WithoutCancel(r.Context())
@@ -245,7 +267,7 @@ func (rt *route) label() string {
 
 // reply sends v as JSON.
 func (x *exchange) reply(status int, v any) error {
-	x.Header().Set("Content-Type", "application/json")
+	x.Header()["Content-Type"] = headerJSON
 	x.writeJSON(status, v)
 	return nil
 }

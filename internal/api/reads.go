@@ -25,7 +25,7 @@ const (
 )
 
 const (
-	compressedMapsMax    = 32   // maps kept compressed
+	compressedMax        = 64   // maps and boards kept compressed
 	compressedFromBytes  = 1024 // shorter ones are sent as they are
 	offerTagCharacters   = 16   // of the hash in an offer's ETag
 	contentEncodingGzip  = "gzip"
@@ -63,7 +63,7 @@ func (s *Server) replyMap(x *exchange, r *http.Request, id string, data []byte, 
 		return nil
 	}
 	if header.Get("Content-Encoding") != "" {
-		data = s.maps.get(id, data)
+		data = s.zipped.get(id, func() ([]byte, error) { return data, nil })
 	}
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(len(data)))
@@ -79,13 +79,36 @@ func (s *Server) getBoard(x *exchange, r *http.Request) error {
 	}
 	header := x.Header()
 	header.Set("Cache-Control", cacheRevalidated)
+	zipped := false
+	if len(v.Seats) >= compressedFromBytes {
+		header.Add("Vary", headerAcceptEncoding)
+		zipped = acceptsGzip(r)
+	}
 	tag := `"` + v.Position + `"`
+	if zipped {
+		tag = `"` + v.Position + `.gz"`
+	}
 	header.Set("ETag", tag)
 	if matches(r, tag) {
 		x.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	return x.reply(http.StatusOK, boardOf(v))
+	if !zipped {
+		return x.reply(http.StatusOK, boardOf(v))
+	}
+	data := s.zipped.get(r.PathValue("event")+" "+v.Position, func() ([]byte, error) {
+		var b bytes.Buffer
+		err := render(&b, boardOf(v))
+		return b.Bytes(), err
+	})
+	if data == nil {
+		return errUnanswered
+	}
+	header.Set("Content-Encoding", contentEncodingGzip)
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(data)))
+	x.writeBytes(http.StatusOK, data)
+	return nil
 }
 
 // getChanges gives what happened after a position.
@@ -162,15 +185,15 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// compressed keeps the maps that were asked for last in their compressed form, each compressed once
-// however many ask at once. Safe for concurrent use.
+// compressed keeps the maps and boards that were asked for last in their compressed form, each
+// compressed once however many ask at once. Safe for concurrent use.
 type compressed struct {
 	mu    sync.Mutex
-	order *list.List // of *compressedMap, the one asked for last in front
+	order *list.List // of *compressedOne, the one asked for last in front
 	byID  map[string]*list.Element
 }
 
-type compressedMap struct {
+type compressedOne struct {
 	id   string
 	data func() []byte
 }
@@ -179,26 +202,31 @@ func newCompressed() *compressed {
 	return &compressed{order: list.New(), byID: make(map[string]*list.Element)}
 }
 
-func (c *compressed) get(id string, plain []byte) []byte {
+// get returns what plain gives, compressed; nil when it gives an error.
+func (c *compressed) get(id string, plain func() ([]byte, error)) []byte {
 	c.mu.Lock()
 	e, ok := c.byID[id]
 	if ok {
 		c.order.MoveToFront(e)
 	} else {
-		e = c.order.PushFront(&compressedMap{id: id, data: sync.OnceValue(func() []byte { return zip(plain) })})
+		e = c.order.PushFront(&compressedOne{id: id, data: sync.OnceValue(func() []byte { return zip(plain()) })})
 		c.byID[id] = e
-		if c.order.Len() > compressedMapsMax {
+		if c.order.Len() > compressedMax {
 			last := c.order.Back()
-			delete(c.byID, c.order.Remove(last).(*compressedMap).id)
+			delete(c.byID, c.order.Remove(last).(*compressedOne).id)
 		}
 	}
 	c.mu.Unlock()
-	return e.Value.(*compressedMap).data()
+	return e.Value.(*compressedOne).data()
 }
 
-func zip(plain []byte) []byte {
+// zip compresses quickly rather than well: a board is compressed at each position somebody asks at.
+func zip(plain []byte, err error) []byte {
 	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
+	w, levelErr := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err != nil || levelErr != nil {
+		return nil
+	}
 	// A buffer takes every write, so neither call can fail.
 	w.Write(plain)
 	w.Close()

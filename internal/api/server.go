@@ -67,10 +67,11 @@ type Server struct {
 	metrics     *metrics
 	origins     *origins
 	addresses   *addresses // nil: no limit
-	maps        *compressed
+	zipped      *compressed
 	mapUploads  chan struct{}
 	inFlightMax int64
 	inFlight    atomic.Int64
+	ends        ends
 	receiving   atomic.Int64 // bodies
 
 	receivingMax int64         // but in tests, the constants
@@ -83,7 +84,7 @@ func New(c Config) *Server {
 		service: c.Service, office: c.Office, log: c.Log, pages: c.Pages, openAPI: c.OpenAPI,
 		ready: c.Ready, version: c.Version,
 		origins: newOrigins(c.CORSOrigins), addresses: newAddresses(c.AddressRate),
-		maps: newCompressed(), mapUploads: make(chan struct{}, mapUploadsMax),
+		zipped: newCompressed(), mapUploads: make(chan struct{}, mapUploadsMax),
 		inFlightMax: int64(c.InFlightMax), receivingMax: receivingMax, bodyTime: bodyTime,
 	}
 	if s.log == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -567,12 +568,25 @@ func TestAcceptEncoding(t *testing.T) {
 func TestCompressedMapsAreBounded(t *testing.T) {
 	c := newCompressed()
 	data := bytes.Repeat([]byte("seat"), 1000)
-	for i := range compressedMapsMax + 5 {
-		if got := c.get(strings.Repeat("m", i+1), data); len(got) >= len(data) {
+	for i := range compressedMax + 5 {
+		if got := c.get(strings.Repeat("m", i+1), func() ([]byte, error) { return data, nil }); len(got) >= len(data) {
 			t.Fatalf("%d bytes were compressed to %d", len(data), len(got))
 		}
 	}
-	if len(c.byID) != compressedMapsMax || c.order.Len() != compressedMapsMax {
+	if len(c.byID) != compressedMax || c.order.Len() != compressedMax {
 		t.Errorf("%d maps are kept", len(c.byID))
+	}
+}
+
+// TestALargeBoardIsSentCompressed shows that a board of 60,000 seats, whatever their states, stays under 16 KB.
+func TestALargeBoardIsSentCompressed(t *testing.T) {
+	seats := make([]byte, 60_000/4)
+	rand.NewChaCha8([32]byte{1}).Read(seats)
+	var b bytes.Buffer
+	if err := render(&b, boardOf(&inventory.BoardView{Position: "k1-1", State: inventory.OnSale, Seats: seats})); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(zip(b.Bytes(), nil)); got >= 16<<10 {
+		t.Errorf("a board of random states has %d bytes", got)
 	}
 }

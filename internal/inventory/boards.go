@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,11 +67,14 @@ type OfferRun struct {
 }
 
 // liveBoard is an event's board kept current by the changes since it was read. What it shows was
-// true at its position; what has lapsed but is not swept yet still shows as held.
+// true at its position; what has lapsed but is not swept yet still shows as held. A change costs what
+// it changes: whole boards are copied only for who wants to look at one at leisure.
 type liveBoard struct {
 	gate
-	board *Board     // replaced, never changed
-	view  *BoardView // of board, once somebody asked for it
+	board  *Board        // its units are changed in place
+	shared *Board        // a copy at the same position for others to keep, once somebody asked
+	view   *BoardView    // ready to be sent, once somebody asked; replaced, never changed
+	plan   *seatmap.Plan // that view was made by
 }
 
 func newLiveBoard() *liveBoard { return &liveBoard{gate: newGate()} }
@@ -85,7 +89,12 @@ func (s *Service) live(ctx context.Context, event string) (*Board, error) {
 	if err := s.refresh(ctx, event, lb); err != nil {
 		return nil, err
 	}
-	return lb.board, nil
+	if lb.shared == nil {
+		c := *lb.board
+		c.Units = slices.Clone(c.Units)
+		lb.shared = &c
+	}
+	return lb.shared, nil
 }
 
 // liveView returns an event's board ready to be sent: made once a position, sent to everybody.
@@ -98,8 +107,8 @@ func (s *Service) liveView(ctx context.Context, event string, plan *seatmap.Plan
 	if err := s.refresh(ctx, event, lb); err != nil {
 		return nil, err
 	}
-	if lb.view == nil {
-		lb.view = viewBoard(lb.board, plan)
+	if lb.view == nil || lb.plan != plan {
+		lb.view, lb.plan = viewBoard(lb.board, plan), plan
 	}
 	return lb.view, nil
 }
@@ -120,24 +129,52 @@ func (s *Service) refresh(ctx context.Context, event string, lb *liveBoard) erro
 	if err != nil {
 		return err
 	}
-	lb.board, lb.view = b, nil
+	lb.board, lb.shared, lb.view = b, nil, nil
 	return nil
 }
 
 // follow moves the board to a later position.
 func (lb *liveBoard) follow(ch *Changes) {
-	if ch.Position == lb.board.Position && ch.Revision == lb.board.Revision && ch.State == lb.board.State {
+	b := lb.board
+	if ch.Position == b.Position && ch.Revision == b.Revision && ch.State == b.State {
 		return
 	}
-	next := *lb.board
-	next.Position, next.Revision, next.State = ch.Position, ch.Revision, ch.State
+	b.Position, b.Revision, b.State = ch.Position, ch.Revision, ch.State
+	for u, state := range ch.Units {
+		b.Units[u] = state
+	}
+	lb.shared = nil
+	if lb.view != nil {
+		lb.view = lb.view.after(ch, lb.plan)
+	}
+}
+
+// after is the view with changes made to it.
+func (v *BoardView) after(ch *Changes, plan *seatmap.Plan) *BoardView {
+	next := &BoardView{Position: ch.Position.String(), State: ch.State, Seats: v.Seats, Areas: v.Areas}
 	if len(ch.Units) > 0 {
-		next.Units = slices.Clone(lb.board.Units)
-		for u, state := range ch.Units {
-			next.Units[u] = state
+		next.Seats, next.Areas = slices.Clone(v.Seats), maps.Clone(v.Areas)
+	}
+	for u, st := range ch.Units {
+		if i := int(u); i < len(plan.Seats) {
+			next.setSeat(i, st)
+		} else {
+			next.setArea(plan.Areas[i-len(plan.Seats)].Key, st)
 		}
 	}
-	lb.board, lb.view = &next, nil
+	return next
+}
+
+func (v *BoardView) setSeat(i int, st UnitState) {
+	shift := 2 * (i % 4)
+	v.Seats[i/4] = v.Seats[i/4]&^(3<<shift) | byte(seatState(st)<<shift)
+}
+
+func (v *BoardView) setArea(key string, st UnitState) {
+	delete(v.Areas, key)
+	if st.Capacity > 0 {
+		v.Areas[key] = AreaState{st.Capacity, st.Held, st.Reserved}
+	}
 }
 
 func viewBoard(b *Board, plan *seatmap.Plan) *BoardView {
@@ -146,12 +183,10 @@ func viewBoard(b *Board, plan *seatmap.Plan) *BoardView {
 		Seats: make([]byte, (len(plan.Seats)+3)/4), Areas: make(map[string]AreaState, len(plan.Areas)),
 	}
 	for i := range plan.Seats {
-		v.Seats[i/4] |= byte(seatState(b.at(i)) << (2 * (i % 4)))
+		v.setSeat(i, b.at(i))
 	}
 	for i, a := range plan.Areas {
-		if st := b.at(len(plan.Seats) + i); st.Capacity > 0 {
-			v.Areas[a.Key] = AreaState{st.Capacity, st.Held, st.Reserved}
-		}
+		v.setArea(a.Key, b.at(len(plan.Seats)+i))
 	}
 	return v
 }

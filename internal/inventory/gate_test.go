@@ -38,8 +38,11 @@ func TestWhoWaitsForACopyWaitsNoLongerThanItsCaller(t *testing.T) {
 	for name, ask := range map[string]func(context.Context, *Service) error{
 		"event": func(ctx context.Context, s *Service) error { _, err := s.event(ctx, "evt"); return err },
 		"board": func(ctx context.Context, s *Service) error { _, err := s.live(ctx, "evt"); return err },
-		"view":  func(ctx context.Context, s *Service) error { _, err := s.liveView(ctx, "evt", new(seatmap.Plan)); return err },
-		"plan":  func(ctx context.Context, s *Service) error { _, err := s.plan(ctx, "map"); return err },
+		"view": func(ctx context.Context, s *Service) error {
+			_, err := s.liveView(ctx, "evt", new(seatmap.Plan))
+			return err
+		},
+		"plan": func(ctx context.Context, s *Service) error { _, err := s.plan(ctx, "map"); return err },
 		"alter": func(ctx context.Context, s *Service) error {
 			_, err := s.alter(ctx, Caller{Organizer: "org", Key: "key"}, "evt", nil, func(*Event) (*Alteration, error) { return nil, nil }, madeEvent)
 			return err

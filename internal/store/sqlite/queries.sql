@@ -3,6 +3,12 @@
 -- that everything in a transaction is judged at one instant; writes are made only by transactions
 -- begun IMMEDIATE, which is this database's row lock: whoever writes has the whole file to itself.
 
+-- name: begin
+BEGIN IMMEDIATE
+
+-- name: commit
+COMMIT
+
 -- name: clock
 -- Now, in microseconds since 1970 UTC. The one clock that deadlines are made and judged by.
 SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER)

@@ -41,14 +41,12 @@ func (s *Store) writing(what string, fn func(begin func() error) error, after fu
 		if err := s.mayWrite(); err != nil {
 			return err
 		}
-		if err := s.writer.Exec("BEGIN IMMEDIATE"); err != nil {
-			return fmt.Errorf("begin: %w", err)
-		}
-		began = true
-		return nil
+		err := s.writer.exec("begin")
+		began = err == nil
+		return err
 	}
 	if err = fn(begin); err == nil && began {
-		err = s.writer.Exec("COMMIT")
+		err = s.writer.exec("commit")
 	}
 	if err != nil {
 		s.rollback()
