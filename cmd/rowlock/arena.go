@@ -18,7 +18,7 @@ import (
 // arenaOrganizer owns what races and load runs make on a server of their own.
 const arenaOrganizer = "Rowlock races"
 
-// targetSettings choose what race and bench run against. They have no variables and no keys in the
+// targetSettings choose what a race runs against. They have no variables and no keys in the
 // settings file, so that a race never lands on the database of a real server by accident.
 type targetSettings struct {
 	URL []string `help:"Server to run against; omitted, one is started. Repeatable, for servers on one store." placeholder:"URL"`

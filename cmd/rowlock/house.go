@@ -44,6 +44,8 @@ type houseConfig struct {
 	Log         *slog.Logger
 	CORSOrigins []string
 	AddressRate float64 // writing requests a second from one address, 0 for no limit
+	// Around puts something between the inventory and the store; nil for nothing.
+	Around func(inventory.Store) inventory.Store
 }
 
 // openHouse opens the store, bringing it to this version, and wires a server on it. The caller
@@ -54,7 +56,11 @@ func openHouse(ctx context.Context, c houseConfig) (*house, error) {
 		return nil, aboutDatabase(err)
 	}
 	paperwork := records.New(store)
-	service := inventory.New(inventory.Config{Store: store, Catalogue: paperwork, Log: c.Log})
+	var seam inventory.Store = store
+	if c.Around != nil {
+		seam = c.Around(store)
+	}
+	service := inventory.New(inventory.Config{Store: seam, Catalogue: paperwork, Log: c.Log})
 	people := office.New(paperwork)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -38,6 +38,7 @@ type command struct {
 	Demo       demoCommand       `cmd:"" help:"Serve a synthetic theatre that is on sale, made once."`
 	Race       raceCommand       `cmd:"" help:"Run every race against a server and prove the promises."`
 	Bench      benchCommand      `cmd:"" help:"Run bounded load scenarios and measure them."`
+	BenchArm   benchArmCommand   `cmd:"" hidden:"" help:"Be one server of a bench."`
 	Audit      auditCommand      `cmd:"" help:"Prove the promises on a database, also of a running server."`
 	Migrate    migrateCommand    `cmd:"" help:"Create a database or bring it to this version."`
 	Key        keyCommand        `cmd:"" help:"Create, list and revoke API keys."`

@@ -84,20 +84,3 @@ func TestRaceRunsAgainstAServerByItsURL(t *testing.T) {
 		t.Errorf("with a wrong key the exit code is %d\n%s", code, out)
 	}
 }
-
-func TestBenchMeasuresSalesApartFromRejections(t *testing.T) {
-	clean(t)
-	code, out, errs := call(t, "bench", "--only", "purchase", "--only", "rejections", "--duration", "100ms", "--connections", "4", "--json")
-	var report race.LoadReport
-	if err := json.Unmarshal([]byte(out), &report); err != nil || code != exitOK {
-		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
-	}
-	if !report.Passed || !report.Audit.Ran || report.Connections != 4 || len(report.Scenarios) != 2 {
-		t.Fatalf("reported %+v", report)
-	}
-	for _, s := range report.Scenarios {
-		if s.Name == "purchase" && (s.Orders == 0 || s.Rejections != 0) || s.Name == "rejections" && (s.Holds != 0 || s.Rejections == 0) {
-			t.Errorf("reported %+v", s)
-		}
-	}
-}

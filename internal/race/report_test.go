@@ -107,8 +107,10 @@ func (fullDisk) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
 func TestAReportThatCannotBeWrittenIsAnError(t *testing.T) {
 	r := sampleReport()
-	load := &LoadReport{Scenarios: []LoadResult{{Name: "hot-area", Operations: []Operation{{Name: "holds"}}}}}
-	for _, write := range []func(io.Writer) error{r.WriteText, r.WriteJSON, r.WriteHTML, load.WriteText, load.WriteJSON} {
+	b := sampleBench()
+	for _, write := range []func(io.Writer) error{
+		r.WriteText, r.WriteJSON, r.WriteHTML, b.WriteText, b.WriteJSON, b.WriteMarkdown, b.WriteHTML,
+	} {
 		if err := write(fullDisk{}); !errors.Is(err, io.ErrShortWrite) {
 			t.Errorf("%v", err)
 		}
