@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rowlock/rowlock/internal/inventory"
@@ -40,14 +39,8 @@ func (b *benchStage) serve(ctx context.Context, make race.Make) (_ *race.Arm, er
 		return nil, fmt.Errorf("start an arm: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, self, "bench-arm", "--make", string(make), "--db", filepath.Join(dir, "bench.db"), "--rows", strconv.Itoa(b.rows))
-	// Asked politely first, as by the terminal, and the settings of some other server are not for it.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // asked politely first, as by the terminal
 	cmd.WaitDelay = armStopMax
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, envPrefix) {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
 	cmd.Stderr = b.s.err
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -34,7 +34,6 @@ func benchHere(t *testing.T) string {
 func TestBenchMeasuresProcessesOfItsOwn(t *testing.T) {
 	temporary := benchHere(t)
 	profiles, page := t.TempDir(), filepath.Join(t.TempDir(), "bench.html")
-	t.Setenv("ROWLOCK_CONFIG", "") // nor are settings of some other server taken
 	code, out, errs := call(t, "bench", "--scenario", "http-orders", "--scenario", "http-rejections", "--scenario", "alone",
 		"--seconds", "0.1", "--connections", "4", "--repeats", "1", "--rows", "12", "--cpuprofile", profiles, "--report", page, "--json")
 	var report race.BenchReport
