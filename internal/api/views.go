@@ -65,6 +65,18 @@ func holdOf(v *inventory.HoldView) *client.Hold {
 		out.State = "sold"
 	}
 	out.Lines, out.Total = linesOf(h.Lines, v.Event, v.Plan)
+	out.Warnings = warningsOf(v.Warnings, v.Plan)
+	return out
+}
+
+func warningsOf(warnings []inventory.Warning, p *seatmap.Plan) []client.Warning {
+	out := make([]client.Warning, len(warnings))
+	for i, w := range warnings {
+		out[i].Code = string(w.Code)
+		if w.Unit >= 0 {
+			out[i].Seat, _, _, _ = unit(p, w.Unit)
+		}
+	}
 	return out
 }
 

@@ -115,20 +115,26 @@ func DecodeMetadata(data []byte) (map[string]string, error) {
 	return m, nil
 }
 
-// EncodeHold writes a hold as a record keeps it.
-func EncodeHold(h *Hold) []byte {
-	b, err := json.Marshal(h)
+// answered is a command's answer as a record keeps it: the hold's own members, and the warnings.
+type answered struct {
+	*Hold    `json:",inline"`
+	Warnings []Warning `json:",omitempty"`
+}
+
+// EncodeAnswer writes a hold, and what was said about it, as a record keeps them.
+func EncodeAnswer(h *Hold, warnings []Warning) []byte {
+	b, err := json.Marshal(answered{h, warnings})
 	if err != nil {
 		panic("inventory: a hold always encodes: " + err.Error()) // its fields are plain and its texts valid
 	}
 	return b
 }
 
-// DecodeHold reads what EncodeHold wrote.
-func DecodeHold(data []byte) (*Hold, error) {
-	h := new(Hold)
-	if err := json.Unmarshal(data, h); err != nil {
-		return nil, fmt.Errorf("inventory: hold: %w", err)
+// DecodeAnswer reads what EncodeAnswer wrote.
+func DecodeAnswer(data []byte) (*Hold, []Warning, error) {
+	a := answered{Hold: new(Hold)}
+	if err := json.Unmarshal(data, &a); err != nil {
+		return nil, nil, fmt.Errorf("inventory: hold: %w", err)
 	}
-	return h, nil
+	return a.Hold, a.Warnings, nil
 }

@@ -36,8 +36,9 @@ type HoldRef struct {
 // HoldView is a hold with what is needed to show it.
 type HoldView struct {
 	Hold     *Hold
-	Order    string // what it became; the hold's lines are then the order's
-	Token    string // only in the answer that made it, and its replays
+	Warnings []Warning // of the claim or change that is answered
+	Order    string    // what it became; the hold's lines are then the order's
+	Token    string    // only in the answer that made it, and its replays
 	Event    *Event
 	Plan     *seatmap.Plan
 	Now      Instant
@@ -159,7 +160,10 @@ func (s *Service) holdView(ctx context.Context, e *Event, plan *seatmap.Plan, ou
 	if err != nil {
 		return nil, err
 	}
-	return &HoldView{Hold: out.Hold, Event: e, Plan: plan, Now: out.Now, Replayed: out.Replayed && len(out.Sealed) > 0}, nil
+	return &HoldView{
+		Hold: out.Hold, Warnings: out.Warnings, Event: e, Plan: plan, Now: out.Now,
+		Replayed: out.Replayed && len(out.Sealed) > 0,
+	}, nil
 }
 
 func (s *Service) withTypes(ctx context.Context, e *Event, lines []Line) (*Event, error) {

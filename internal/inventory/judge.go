@@ -145,7 +145,7 @@ func (b *bench) decide(c *Command) Outcome {
 		return Outcome{Refusal: invalid("", "INVALID", "unknown verb")}
 	}
 	if out.Hold != nil && !out.Replayed && c.ID != (CommandID{}) {
-		b.keep(Record{ID: c.ID, Body: c.Body, Answer: EncodeHold(out.Hold), Sealed: c.Sealed})
+		b.keep(Record{ID: c.ID, Body: c.Body, Answer: EncodeAnswer(out.Hold, out.Warnings), Sealed: c.Sealed})
 	}
 	return out
 }
@@ -171,11 +171,11 @@ func replay(rec Record, c *Command) Outcome {
 	if rec.Body != c.Body {
 		return Outcome{Refusal: refuse(KeyReused)}
 	}
-	h, err := DecodeHold(rec.Answer)
+	h, warnings, err := DecodeAnswer(rec.Answer)
 	if err != nil {
 		return Outcome{Refusal: &Refusal{Code: Unavailable, Detail: "the recorded answer is unreadable"}}
 	}
-	return Outcome{Hold: h, Replayed: true, Sealed: rec.Sealed}
+	return Outcome{Hold: h, Warnings: warnings, Replayed: true, Sealed: rec.Sealed}
 }
 
 func (b *bench) unit(u Unit) *unitCase {

@@ -140,12 +140,22 @@ type Command struct {
 type Outcome struct {
 	Hold     *Hold
 	Refusal  *Refusal
+	Warnings []Warning // with Hold: advice about it, in the order of its units
 	Released bool
 	Replayed bool   // the effect was found, not made
 	Sealed   []byte // with Replayed, what was kept
 	Now      Instant
 	Position Position
 }
+
+// Warning is advice that did not prevent a hold. Unit is the unit it is about, -1 for none.
+type Warning struct {
+	Code WarningCode
+	Unit Unit
+}
+
+// WarningCode says what a warning is about. Act on it, never on a text.
+type WarningCode string
 
 // Sale turns a hold into an order.
 type Sale struct {
