@@ -25,6 +25,7 @@ type Event struct {
 	TicketTypes []TicketType `json:"ticket_types"`
 	Sale        SaleWindow   `json:"sale"`
 	Limits      Limits       `json:"limits"`
+	SingleSeats string       `json:"single_seats"` // off, nudge or strict
 	// Metadata and Channels are shown to the organizer's key only.
 	Metadata map[string]string `json:"metadata,omitzero"`
 	Channels []Channel         `json:"channels,omitzero"`
@@ -84,6 +85,7 @@ type EventRequest struct {
 	TicketTypes []TicketTypeRequest `json:"ticket_types,omitzero"`
 	Sale        *SaleWindow         `json:"sale,omitzero"`
 	Limits      *LimitsRequest      `json:"limits,omitzero"`
+	SingleSeats string              `json:"single_seats,omitzero"` // off, nudge (the default) or strict
 	Metadata    map[string]string   `json:"metadata,omitzero"`
 	Allocations []AllocationRule    `json:"allocations,omitzero"`
 	Channels    []ChannelRequest    `json:"channels,omitzero"`
@@ -100,6 +102,7 @@ type EventPatch struct {
 	TicketTypes []TicketTypeRequest `json:"ticket_types,omitzero"`
 	Sale        *SaleWindow         `json:"sale,omitzero"`
 	Limits      *LimitsRequest      `json:"limits,omitzero"`
+	SingleSeats *string             `json:"single_seats,omitzero"` // may change until the event is closed
 	Metadata    *map[string]string  `json:"metadata,omitzero"`
 }
 
@@ -309,7 +312,8 @@ type Line struct {
 	Amount     int64  `json:"amount"`
 }
 
-// Warning is advice that did not prevent a hold. None is given yet.
+// Warning is advice that did not prevent a hold. SINGLE_SEAT_LEFT: the hold leaves this seat free with
+// no free neighbour in its row; whoever adds it leaves nobody alone.
 type Warning struct {
 	Code string `json:"code"`
 	Seat string `json:"seat,omitzero"`
@@ -439,7 +443,8 @@ func (p *Problem) Error() string {
 	return string(b)
 }
 
-// Conflict says of one unit why it could not be had: held, sold, not_on_sale, sold_out, no_block.
+// Conflict says of one unit why it could not be had: held, sold, not_on_sale, sold_out, no_block;
+// or, with SINGLE_SEAT_LEFT, that the basket would leave it free between others: left_alone.
 type Conflict struct {
 	Seat      string `json:"seat,omitzero"`
 	Area      string `json:"area,omitzero"`

@@ -86,6 +86,7 @@ func specOf(f *faults, at string, in *client.EventRequest) inventory.EventSpec {
 	}
 	saleOf(f, at, in.Sale, &spec.Fields)
 	limitsOf(in.Limits, &spec.Fields)
+	spec.Fields.SingleSeats = absent(in.SingleSeats)
 	for i, rule := range in.Allocations {
 		if rule.DryRun {
 			f.add(at+"/allocations/"+strconv.Itoa(i)+"/dry_run", faultNotAllowed, "An event's own rules are not tried.")
@@ -152,6 +153,7 @@ func (s *Server) patchEvent(x *exchange, r *http.Request) error {
 	fields := inventory.EventFields{
 		Reference: in.Reference, Name: in.Name, StartsAt: f.instant("/starts_at", in.StartsAt), TimeZone: in.TimeZone,
 		Map: in.Map, Currency: in.Currency, Types: typesOf(&f, "", in.TicketTypes), Metadata: in.Metadata,
+		SingleSeats: in.SingleSeats,
 	}
 	saleOf(&f, "", in.Sale, &fields)
 	limitsOf(in.Limits, &fields)

@@ -53,6 +53,7 @@ func answers() map[inventory.RefusalCode]answer {
 		codeBodyTooLarge:                {413, "Body too large", 0},
 		codeUnsupportedMediaType:        {415, "Unsupported media type", 0},
 		inventory.Invalid:               {422, "Invalid", 0},
+		inventory.SingleSeatRefused:     {422, "Single seat left", 0},
 		inventory.HoldLimitExceeded:     {422, "Hold limit exceeded", 0},
 		inventory.KeyReused:             {422, "Idempotency key reused", 0},
 		codeRateLimited:                 {429, "Too many requests", 1},

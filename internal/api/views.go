@@ -117,6 +117,7 @@ func eventOf(v *inventory.EventView) *client.Event {
 			HoldSeconds: t.HoldSeconds, HoldSecondsMax: t.HoldMax,
 			UnitsPerHold: t.UnitsPerHold, UnitsPerBuyer: t.UnitsPerBuyer,
 		},
+		SingleSeats: string(t.SingleSeats),
 	}
 	for i, tt := range t.Types {
 		out.TicketTypes[i] = client.TicketType{ID: tt.ID, Name: tt.Name, Price: tt.Price}

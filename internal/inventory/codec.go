@@ -82,11 +82,15 @@ func EncodeEvent(e *Event) ([]byte, error) {
 	return b, nil
 }
 
-// DecodeEvent reads the document of an event's row.
+// DecodeEvent reads the document of an event's row. One from before there was a rule on single seats
+// has the default.
 func DecodeEvent(doc []byte) (*Event, error) {
 	e := new(Event)
 	if err := json.Unmarshal(doc, e); err != nil {
 		return nil, fmt.Errorf("inventory: event: %w", err)
+	}
+	if e.Terms.SingleSeats == "" {
+		e.Terms.SingleSeats = singleSeatsDefault
 	}
 	return e, nil
 }

@@ -101,10 +101,21 @@ type Terms struct {
 	HoldMax       int64 // absolute lifetime of a hold, seconds
 	UnitsPerHold  int64
 	UnitsPerBuyer int64
+	SingleSeats   SingleSeats // what happens when a hold would leave a free seat alone
 	Types         []TicketType
 	Channels      []Channel // the first is the public one
 	Classes       []Class   // what an allocation's class number means
 }
+
+// SingleSeats says what an event does about holds that leave a free seat alone. Empty is nudge.
+type SingleSeats string
+
+// The rules on single seats.
+const (
+	SinglesOff    SingleSeats = "off"    // nothing, and nothing is read for it
+	SinglesNudge  SingleSeats = "nudge"  // the hold is made, with a warning
+	SinglesStrict SingleSeats = "strict" // a buyer is refused where it could be avoided
+)
 
 // TicketType is what a unit is sold as. Price is in minor units.
 type TicketType struct {

@@ -56,7 +56,7 @@ type ChangeRequest struct {
 }
 
 // Claim makes a hold. Refusals: AllocationUnavailable, EventNotOnSale, HoldLimitExceeded, Invalid,
-// NotFound, KeyReused, ReferenceTaken, Overloaded, Contended, Unavailable.
+// NotFound, KeyReused, ReferenceTaken, SingleSeatRefused, Overloaded, Contended, Unavailable.
 func (s *Service) Claim(ctx context.Context, r ClaimRequest) (*HoldView, error) {
 	e, plan, err := s.visiblePlan(ctx, r.Caller, r.Event)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Service) Claim(ctx context.Context, r ClaimRequest) (*HoldView, error) 
 		return nil, err
 	}
 	token := NewToken()
-	c := s.claimCommand(&r, wants, token)
+	c := s.claimCommand(&r, plan, wants, token)
 	out, err := s.sendClaim(ctx, &r, e, plan, c)
 	if err != nil {
 		return nil, err
@@ -125,11 +125,11 @@ func (r *basketReader) best(b *Best) {
 	}
 }
 
-func (s *Service) claimCommand(r *ClaimRequest, wants []Want, token string) Command {
+func (s *Service) claimCommand(r *ClaimRequest, plan *seatmap.Plan, wants []Want, token string) Command {
 	key, _ := HashToken(token)
 	c := Command{
 		Verb: Claim, Key: key, By: r.Caller.by(), ByKey: r.Caller.Key != "", Code: codeOf(r.Event, r.Code),
-		Add: wants, TTL: r.TTL, Reference: r.Reference, Metadata: r.Metadata,
+		Add: wants, Beside: besidePlan{plan}, TTL: r.TTL, Reference: r.Reference, Metadata: r.Metadata,
 	}
 	if r.Once != nil {
 		c.ID, c.Body = r.Once.ID, r.Once.Body
@@ -234,7 +234,7 @@ func (s *Service) Change(ctx context.Context, r ChangeRequest) (*HoldView, error
 		return nil, err
 	}
 	reader := newBasketReader(e, plan)
-	c := Command{Verb: Change, Key: key, By: r.Hold.Caller.by(), ByKey: r.Hold.Caller.Key != "", Code: codeOf(r.Hold.Event, r.Code)}
+	c := Command{Verb: Change, Key: key, By: r.Hold.Caller.by(), ByKey: r.Hold.Caller.Key != "", Code: codeOf(r.Hold.Event, r.Code), Beside: besidePlan{plan}}
 	r.Add.Types = r.Types
 	c.Remove = reader.read("/remove", &r.Remove)
 	c.Add = reader.read("/add", &r.Add)

@@ -224,7 +224,7 @@ func (b *bench) claim(c *Command) Outcome {
 		if hc.is.Deadline <= b.now {
 			return Outcome{Refusal: refuse(HoldExpired)}
 		}
-		return Outcome{Hold: hc.is, Replayed: true}
+		return Outcome{Hold: hc.is, Warnings: warningsOf(b.alone(c, hc.is.Lines, hc.is.Lines)), Replayed: true}
 	}
 	if !b.terms.OnSaleAt(b.now) {
 		return Outcome{Refusal: refuse(EventNotOnSale)}
@@ -243,6 +243,11 @@ func (b *bench) claim(c *Command) Outcome {
 	if r == nil {
 		r = b.fits(need)
 	}
+	var alone []single
+	if r == nil {
+		alone = b.alone(c, nil, lines)
+		r = b.refuseSingles(c, alone, nil)
+	}
 	if r == nil {
 		r = b.freeReference(c.Reference)
 	}
@@ -253,7 +258,7 @@ func (b *bench) claim(c *Command) Outcome {
 	b.take(need)
 	b.holds[c.Key].is = h
 	b.write(LogEntry{Kind: LogHeld, By: c.By, Key: c.Key, Units: deltas(need, 1)})
-	return Outcome{Hold: h}
+	return Outcome{Hold: h, Warnings: warningsOf(alone)}
 }
 
 func (b *bench) newHold(c *Command, lines []Line) *Hold {

@@ -30,12 +30,16 @@ func (b *bench) change(c *Command) Outcome {
 			return Outcome{Refusal: r}
 		}
 	}
-	if slices.Equal(lines, hc.is.Lines) {
-		return Outcome{Hold: hc.is}
-	}
 	more, fewer := net(hc.is.Lines, lines)
 	if r = b.fits(more); r != nil {
 		return Outcome{Refusal: r}
+	}
+	warnings, r := b.mayLeave(c, hc.is.Lines, lines, more)
+	if r != nil {
+		return Outcome{Refusal: r}
+	}
+	if slices.Equal(lines, hc.is.Lines) {
+		return Outcome{Hold: hc.is, Warnings: warnings}
 	}
 	h := *hc.is
 	h.Lines = lines
@@ -48,7 +52,7 @@ func (b *bench) change(c *Command) Outcome {
 	}
 	b.take(more)
 	b.write(LogEntry{Kind: LogChanged, By: c.By, Key: c.Key, Units: append(deltas(more, 1), deltas(fewer, -1)...)})
-	return Outcome{Hold: &h}
+	return Outcome{Hold: &h, Warnings: warnings}
 }
 
 // mayAdd holds a change that adds to the rules of a claim: the event is on sale, the hold not too large.

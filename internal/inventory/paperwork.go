@@ -28,6 +28,8 @@ type EventFields struct {
 	SaleFrom  *Instant // 0: no bound
 	SaleUntil *Instant
 	Metadata  *map[string]string
+	// SingleSeats is one of the rules on single seats.
+	SingleSeats *string
 
 	HoldSeconds, HoldSecondsMax, UnitsPerHold, UnitsPerBuyer *int64
 }

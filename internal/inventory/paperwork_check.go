@@ -44,6 +44,7 @@ const (
 	holdLifetimeDefault   = 1800
 	unitsPerHoldDefault   = 10
 	unitsPerBuyerDefault  = 10
+	singleSeatsDefault    = SinglesNudge
 	timeZoneDefault       = "UTC"
 	publicChannelName     = "Public"
 	timeZoneCharactersMax = 64
@@ -304,8 +305,20 @@ func (f *faultList) set(e *Event, given EventFields, now Instant) {
 		e.Terms.Types = given.Types
 		f.ticketTypes(e.Terms.Types)
 	}
+	if given.SingleSeats != nil {
+		e.Terms.SingleSeats = SingleSeats(*given.SingleSeats)
+		f.singleSeats(e.Terms.SingleSeats)
+	}
 	f.setSale(&e.Terms, given, now)
 	f.setLimits(&e.Terms, given)
+}
+
+func (f *faultList) singleSeats(rule SingleSeats) {
+	switch rule {
+	case SinglesOff, SinglesNudge, SinglesStrict:
+	default:
+		f.add("/single_seats", faultInvalid, "The rule on single seats is off, nudge or strict.")
+	}
 }
 
 // setSale takes over the sale window. An end that has passed would make an event that nobody can

@@ -114,7 +114,7 @@ func (s *Service) draft(ctx context.Context, c Caller, spec EventSpec, found *fa
 		Terms: Terms{
 			State: Draft, HoldSeconds: holdSecondsDefault, HoldMax: holdLifetimeDefault,
 			UnitsPerHold: unitsPerHoldDefault, UnitsPerBuyer: unitsPerBuyerDefault,
-			Channels: []Channel{{ID: PublicChannel, Name: publicChannelName}},
+			SingleSeats: singleSeatsDefault, Channels: []Channel{{ID: PublicChannel, Name: publicChannelName}},
 		},
 	}
 	copied, err := s.copied(ctx, c, e, &spec, found)
@@ -212,6 +212,7 @@ func inherit(f EventFields, from *Event) EventFields {
 	fill(&f.HoldSecondsMax, from.Terms.HoldMax)
 	fill(&f.UnitsPerHold, from.Terms.UnitsPerHold)
 	fill(&f.UnitsPerBuyer, from.Terms.UnitsPerBuyer)
+	fill(&f.SingleSeats, string(from.Terms.SingleSeats))
 	if f.Types == nil {
 		f.Types = slices.Clone(from.Terms.Types)
 	}
@@ -432,7 +433,8 @@ func (f *EventFields) empty() bool {
 // timed reports whether anything is given that may change until the event is closed.
 func (f *EventFields) timed() bool {
 	return f.StartsAt != nil || f.TimeZone != nil || f.SaleFrom != nil || f.SaleUntil != nil ||
-		f.HoldSeconds != nil || f.HoldSecondsMax != nil || f.UnitsPerHold != nil || f.UnitsPerBuyer != nil
+		f.HoldSeconds != nil || f.HoldSecondsMax != nil || f.UnitsPerHold != nil || f.UnitsPerBuyer != nil ||
+		f.SingleSeats != nil
 }
 
 // fixed reports whether anything is given that is fixed by publishing.

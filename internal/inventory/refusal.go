@@ -16,6 +16,7 @@ const (
 	HoldSold              RefusalCode = "HOLD_SOLD"
 	HoldLifetimeReached   RefusalCode = "HOLD_LIFETIME_REACHED"
 	HoldLimitExceeded     RefusalCode = "HOLD_LIMIT_EXCEEDED"  // more units than one hold may have
+	SingleSeatRefused     RefusalCode = "SINGLE_SEAT_LEFT"     // under the strict rule; Conflicts name the seats
 	BuyerLimitExceeded    RefusalCode = "BUYER_LIMIT_EXCEEDED" // more units than one buyer may have
 	Invalid               RefusalCode = "INVALID"              // with Faults
 	Malformed             RefusalCode = "MALFORMED"            // not even the form of what was asked for; with Faults
@@ -39,6 +40,7 @@ const (
 	ReasonNotOnSale Reason = "not_on_sale"
 	ReasonSoldOut   Reason = "sold_out"
 	ReasonNoBlock   Reason = "no_block"
+	ReasonLeftAlone Reason = "left_alone" // it is free, and would be the only free seat between others
 )
 
 // Conflict is one unit that could not be had. Requested and Free are set for areas.

@@ -126,6 +126,7 @@ type Command struct {
 	Retype     []Want   // change: seats held, by their new type
 	Best       bool     // claim: one of Candidates instead of Add
 	Candidates [][]Unit // blocks of seats, best first; the first wholly free one is taken
+	Beside     Beside   // claim, change: what of the map the rule on single seats needs; nil lifts the rule
 	BestType   int      // claim: the ticket type of a block, -1 for defaults
 
 	TTL       int64 // claim: seconds; 0 for the event's
@@ -133,6 +134,14 @@ type Command struct {
 	Metadata  map[string]string
 	Sealed    []byte // the new token, encrypted for a replay; kept with the record
 	Reason    string // release: why, for the log
+}
+
+// Beside knows which seats of an event's map stand side by side. It never changes and is safe for
+// concurrent use.
+type Beside interface {
+	// Next is the seat beside u in its row: the one after it for a step of 1, the one before it for
+	// -1. False at an aisle, at the row's end, and for an area.
+	Next(u Unit, step int) (Unit, bool)
 }
 
 // Outcome answers a command. Exactly one of Hold and Refusal is set, except that a release sets
@@ -156,6 +165,11 @@ type Warning struct {
 
 // WarningCode says what a warning is about. Act on it, never on a text.
 type WarningCode string
+
+// The warnings. Their texts are the client's.
+const (
+	SingleSeatLeft WarningCode = "SINGLE_SEAT_LEFT" // the seat was left alone by this hold
+)
 
 // Sale turns a hold into an order.
 type Sale struct {
