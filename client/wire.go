@@ -429,7 +429,9 @@ type Problem struct {
 	RequestID string     `json:"request_id"`
 	Detail    string     `json:"detail,omitzero"`
 	Conflicts []Conflict `json:"conflicts,omitzero"`
-	Errors    []Fault    `json:"errors,omitzero"`
+	// Alternatives may be there with ALLOCATION_UNAVAILABLE: what to ask for instead.
+	Alternatives []Alternative `json:"alternatives,omitzero"`
+	Errors       []Fault       `json:"errors,omitzero"`
 	// RetryAfter is the Retry-After header in seconds, filled in by the client.
 	RetryAfter int64 `json:"-"`
 }
@@ -452,6 +454,14 @@ type Conflict struct {
 	Reason    string `json:"reason"`
 	Requested *int64 `json:"requested,omitzero"`
 	Free      *int64 `json:"free,omitzero"`
+}
+
+// Alternative is seats to ask for in place of those of a request that lost some: as many, in its order,
+// at the same price, together where those were. They were free a moment ago and may be gone. TicketTypes
+// has the types that the request named, by the new seats, ready to be sent with them.
+type Alternative struct {
+	Seats       []string          `json:"seats"`
+	TicketTypes map[string]string `json:"ticket_types,omitzero"`
 }
 
 // Fault is one thing wrong in a body; Field is a JSON Pointer. What stands elsewhere is named

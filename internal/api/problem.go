@@ -132,6 +132,9 @@ func problemOf(r *inventory.Refusal, a answer, id string) *client.Problem {
 	for _, c := range r.Conflicts {
 		p.Conflicts = append(p.Conflicts, conflictOf(c))
 	}
+	for _, a := range r.Alternatives {
+		p.Alternatives = append(p.Alternatives, client.Alternative{Seats: a.Seats, TicketTypes: a.Types})
+	}
 	for _, f := range r.Faults {
 		p.Errors = append(p.Errors, client.Fault{Field: f.Field, Code: f.Code, Detail: f.Detail})
 	}

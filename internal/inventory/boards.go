@@ -75,6 +75,7 @@ type liveBoard struct {
 	shared *Board        // a copy at the same position for others to keep, once somebody asked
 	view   *BoardView    // ready to be sent, once somebody asked; replaced, never changed
 	plan   *seatmap.Plan // that view was made by
+	spots  *spots        // of board, once somebody lost a seat
 }
 
 func newLiveBoard() *liveBoard { return &liveBoard{gate: newGate()} }
@@ -129,7 +130,7 @@ func (s *Service) refresh(ctx context.Context, event string, lb *liveBoard) erro
 	if err != nil {
 		return err
 	}
-	lb.board, lb.shared, lb.view = b, nil, nil
+	lb.board, lb.shared, lb.view, lb.spots = b, nil, nil, nil
 	return nil
 }
 
@@ -141,6 +142,9 @@ func (lb *liveBoard) follow(ch *Changes) {
 	}
 	b.Position, b.Revision, b.State = ch.Position, ch.Revision, ch.State
 	for u, state := range ch.Units {
+		if lb.spots != nil {
+			lb.spots.count(u, b.Units[u], state)
+		}
 		b.Units[u] = state
 	}
 	lb.shared = nil

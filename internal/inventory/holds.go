@@ -77,7 +77,7 @@ func (s *Service) Claim(ctx context.Context, r ClaimRequest) (*HoldView, error) 
 		return nil, err
 	}
 	if out.Refusal != nil {
-		return nil, reader.place(out.Refusal)
+		return nil, s.refused(ctx, e, plan, reader, &c, &out)
 	}
 	if out.Replayed && r.Once != nil && len(out.Sealed) > 0 {
 		plain, err := r.Once.Open(out.Sealed)
@@ -259,13 +259,20 @@ func (s *Service) changed(ctx context.Context, e *Event, plan *seatmap.Plan, rea
 		return nil, err
 	}
 	if out.Refusal != nil {
-		return nil, reader.place(out.Refusal)
+		return nil, s.refused(ctx, e, plan, reader, &c, &out)
 	}
 	v, err := s.holdView(ctx, e, plan, out)
 	if err == nil {
 		v.Replayed = out.Replayed && once != nil
 	}
 	return v, err
+}
+
+// refused makes a refusal ready for whoever asked: units by their keys, and what to ask for instead.
+func (s *Service) refused(ctx context.Context, e *Event, plan *seatmap.Plan, reader *basketReader, c *Command, out *Outcome) *Refusal {
+	r := reader.place(out.Refusal)
+	r.Alternatives = s.alternatives(ctx, e, plan, c, out)
+	return r
 }
 
 // retypes reads the types that are not for seats being added: they are for seats held.

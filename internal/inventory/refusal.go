@@ -75,6 +75,8 @@ type Refusal struct {
 	Detail    string
 	Conflicts []Conflict
 	Faults    []Fault
+	// Alternatives may be set with AllocationUnavailable, by the Service: what to ask for instead.
+	Alternatives []Alternative
 	// Order is set with HoldSold: what the hold became.
 	Order string
 }

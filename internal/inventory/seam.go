@@ -155,6 +155,8 @@ type Outcome struct {
 	Sealed   []byte // with Replayed, what was kept
 	Now      Instant
 	Position Position
+
+	losses *losses // the Service's, shared by those of a batch who lost something
 }
 
 // Warning is advice that did not prevent a hold. Unit is the unit it is about, -1 for none.

@@ -48,7 +48,11 @@ type Service struct {
 func New(c Config) *Service {
 	return &Service{
 		store: c.Store, catalogue: c.Catalogue, log: c.Log,
-		holds: newCombiner((*Command).units, c.Store.Apply),
+		holds: newCombiner((*Command).units, func(ctx context.Context, event string, batch []Command) ([]Outcome, error) {
+			outcomes, err := c.Store.Apply(ctx, event, batch)
+			share(outcomes)
+			return outcomes, err
+		}),
 		sales: newCombiner(func(*Sale) int { return 1 }, c.Store.Sell),
 		fresh: newCombiner(func(*struct{}) int { return 1 }, func(ctx context.Context, event string, asked []struct{}) ([]*Board, error) {
 			b, err := c.Store.Board(ctx, event)

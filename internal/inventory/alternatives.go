@@ -1,0 +1,416 @@
+package inventory
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rowlock/rowlock/internal/seatmap"
+)
+
+const (
+	alternativeSeatsMax  = 10      // of a basket; larger ones are for best available
+	alternativeLooksMax  = 1 << 16 // strips, and seats in those with free ones, looked at for the losers of one batch
+	alternativeBlocksMax = batchCommandsMax
+	alternativeTriesMax  = 4 // blocks tried for a basket whose parts get in each other's way
+)
+
+// Alternative is what a loser may ask for instead: as many seats as it asked for, in the order of its
+// request, at the same price, together where those were. They were free on a board at or after the
+// position of the batch that was lost. Types has the ticket types that the request named, by the new seats.
+type Alternative struct {
+	Seats []string
+	Types map[string]string
+}
+
+// spots is a live board as the search for alternatives sees it: with where its seats stand, and how many
+// are free there. The board's gate guards it.
+type spots struct {
+	board *Board
+	plan  *seatmap.Plan
+	near  *nearby
+	free  []int32 // of each of near's strips, how many seats are free
+}
+
+func newSpots(b *Board, plan *seatmap.Plan) *spots {
+	s := &spots{board: b, plan: plan, near: newNearby(plan)}
+	s.free = make([]int32, len(s.near.strips))
+	for i := range plan.Seats {
+		s.count(Unit(i), UnitState{}, b.at(i))
+	}
+	return s
+}
+
+// count keeps free up to date when a unit of the board changes.
+func (s *spots) count(u Unit, was, is UnitState) {
+	if int(u) < len(s.near.of) {
+		s.free[s.near.of[u]] += int32(count(seatState(is) == seatFree) - count(seatState(was) == seatFree))
+	}
+}
+
+// openTo reports whether a seat is free and in a channel that a code opens.
+func (s *spots) openTo(u Unit, t *Terms, code *Code) bool {
+	st := s.board.at(int(u))
+	return seatState(st) == seatFree && st.Class < len(t.Classes) && t.Opens(t.Classes[st.Class].Channel, code)
+}
+
+// spotsAt gives the spots of a live board, which the caller has entered, at a position or later; nil when
+// the store does not show that position yet. Nothing is read when the board is there already.
+func (s *Service) spotsAt(ctx context.Context, event string, lb *liveBoard, plan *seatmap.Plan, p Position) (*spots, error) {
+	shown := func() bool {
+		return lb.board != nil && lb.board.Position.Epoch == p.Epoch && lb.board.Position.Version >= p.Version
+	}
+	if !shown() {
+		if err := s.refresh(ctx, event, lb); err != nil || !shown() {
+			return nil, err
+		}
+	}
+	if lb.spots == nil || lb.spots.plan != plan {
+		lb.spots = newSpots(lb.board, plan)
+	}
+	return lb.spots, nil
+}
+
+// losses is what the losers of one batch share, so that a thousand who wanted one seat cost one look at
+// the house, and are sent to different seats instead of all to the next one.
+type losses struct {
+	gate
+	board *liveBoard // looked at for this batch, once somebody asked
+	spots *spots     // of board; nil when there are none
+	asked map[lostQuestion]*answers
+	given []seatmap.Span // what was offered already; short, and most batches lose little
+	looks int            // seats looked at
+}
+
+// lostQuestion is what a lost block has to be replaced by. Losers who ask the same share the answers.
+type lostQuestion struct {
+	from, size int // the lost block: its first seat, and how many
+	needs      [alternativeSeatsMax]need
+	code       Code
+	coded      bool
+}
+
+// need is what a seat of a block must be sold as: the ticket type that was named, or, counted down from
+// -1, the default that the lost seat had.
+type need int32
+
+// metBy reports whether a class is sold as what is needed.
+func (n need) metBy(c *Class) bool {
+	if n < 0 {
+		return c.Types[0] == int(-1-n)
+	}
+	return slices.Contains(c.Types, int(n))
+}
+
+// answers are the blocks found for a question, by their first seats, handed out in turn.
+type answers struct {
+	search *outward
+	ended  bool
+	found  []int
+	turn   int
+}
+
+// share hangs one losses on the outcomes of a batch that somebody lost.
+func share(outcomes []Outcome) {
+	var l *losses
+	for i := range outcomes {
+		if r := outcomes[i].Refusal; r != nil && r.Code == AllocationUnavailable {
+			if l == nil {
+				l = &losses{gate: newGate(), asked: make(map[lostQuestion]*answers)}
+			}
+			outcomes[i].losses = l
+		}
+	}
+}
+
+// alternatives says what to ask for instead of seats that were lost. Nothing is said when something else
+// than a seat that somebody else has was in the way, of a large basket, and when nothing was found: it is
+// advice, and no fault of the store's on the way to it makes the refusal another one.
+func (s *Service) alternatives(ctx context.Context, e *Event, plan *seatmap.Plan, c *Command, out *Outcome) []Alternative {
+	lost, ok := lostBy(plan, c, out)
+	if !ok {
+		return nil
+	}
+	l := out.losses
+	if l.enter(ctx) != nil {
+		return nil
+	}
+	defer l.leave()
+	lb := l.board
+	if lb == nil {
+		lb = s.boards.get(e.ID, newLiveBoard)
+	}
+	if lb.enter(ctx) != nil {
+		return nil
+	}
+	defer lb.leave()
+	if l.board == nil {
+		sp, err := s.spotsAt(ctx, e.ID, lb, plan, out.Position)
+		if err != nil && ctx.Err() != nil {
+			return nil // this caller has left; the next one looks
+		}
+		l.board, l.spots = lb, sp
+	}
+	if l.spots == nil || l.spots.plan != plan {
+		return nil
+	}
+	e, err := s.atLeast(ctx, e, l.spots.board.Revision)
+	if err != nil {
+		return nil
+	}
+	chosen := l.choose(&e.Terms, lost, c.Code)
+	if chosen == nil {
+		return nil
+	}
+	return []Alternative{alternativeOf(&e.Terms, plan, c, chosen)}
+}
+
+// lostBlock is some seats of a basket that stand together.
+type lostBlock struct {
+	from int
+	lost bool // at least one of them
+	want []*Want
+}
+
+// lostBy sorts the seats of a basket into blocks. Not ok when there is nothing to be offered for it.
+func lostBy(plan *seatmap.Plan, c *Command, out *Outcome) (blocks []lostBlock, ok bool) {
+	if out.losses == nil || out.Refusal == nil || c.Best {
+		return nil, false
+	}
+	gone := make([]Unit, 0, len(out.Refusal.Conflicts))
+	for _, conflict := range out.Refusal.Conflicts {
+		if conflict.Reason != ReasonHeld && conflict.Reason != ReasonSold {
+			return nil, false
+		}
+		gone = append(gone, conflict.Unit)
+	}
+	seats := make([]*Want, 0, len(c.Add))
+	for i := range c.Add {
+		if int(c.Add[i].Unit) < len(plan.Seats) {
+			seats = append(seats, &c.Add[i])
+		}
+	}
+	if len(gone) == 0 || len(seats) == 0 || len(seats) > alternativeSeatsMax {
+		return nil, false
+	}
+	slices.SortFunc(seats, func(a, b *Want) int { return int(a.Unit - b.Unit) })
+	for _, w := range seats {
+		i, n := int(w.Unit), len(blocks)
+		if n == 0 || blocks[n-1].from+len(blocks[n-1].want) != i || plan.RunOf(i) != plan.RunOf(i-1) {
+			blocks = append(blocks, lostBlock{from: i})
+			n++
+		}
+		b := &blocks[n-1]
+		b.want, b.lost = append(b.want, w), b.lost || slices.Contains(gone, w.Unit)
+	}
+	return blocks, true
+}
+
+// choice is the seats to ask for, in the order of the seats that were wanted.
+type choice struct{ wanted, seats []Unit }
+
+func (c *choice) add(wanted, seat Unit) {
+	c.wanted, c.seats = append(c.wanted, wanted), append(c.seats, seat)
+}
+
+// of gives the seat to ask for in place of one that was wanted.
+func (c *choice) of(wanted Unit) (Unit, bool) {
+	if i := slices.Index(c.wanted, wanted); i >= 0 {
+		return c.seats[i], true
+	}
+	return 0, false
+}
+
+// choose finds for each block that was lost another one; nil for none. What was not lost stays.
+func (l *losses) choose(t *Terms, blocks []lostBlock, code *Code) *choice {
+	chosen := new(choice)
+	for _, b := range blocks {
+		for k := 0; !b.lost && k < len(b.want); k++ {
+			u := b.want[k].Unit
+			if seatState(l.spots.board.at(int(u))) != seatFree {
+				return nil // it went as well, meanwhile
+			}
+			chosen.add(u, u)
+		}
+	}
+	for _, b := range blocks {
+		if !b.lost {
+			continue
+		}
+		from, ok := l.blockApart(t, &b, code, chosen.seats)
+		if !ok {
+			return nil
+		}
+		for k, w := range b.want {
+			chosen.add(w.Unit, Unit(from+k))
+		}
+	}
+	return chosen
+}
+
+// blockApart finds a block for one that was lost, which goes together with seats that are in the basket
+// already: apart from them, and leaving none alone between.
+func (l *losses) blockApart(t *Terms, b *lostBlock, code *Code, taken []Unit) (int, bool) {
+	q, ok := l.question(t, b, code)
+	if !ok {
+		return 0, false
+	}
+	for range alternativeTriesMax {
+		from, ok := l.next(t, q, code)
+		if !ok {
+			return 0, false
+		}
+		inTheWay := func(u Unit) bool { return int(u) >= from && int(u) < from+q.size }
+		if slices.ContainsFunc(taken, inTheWay) {
+			continue
+		}
+		if all := appendBlock(slices.Clone(taken), from, q.size); len(taken) == 0 || !l.strands(t, all, code) {
+			return from, true
+		}
+	}
+	return 0, false
+}
+
+// question says what would do instead of a block.
+func (l *losses) question(t *Terms, b *lostBlock, code *Code) (lostQuestion, bool) {
+	q := lostQuestion{from: b.from, size: len(b.want)}
+	if code != nil {
+		q.code, q.coded = *code, true
+	}
+	for k, w := range b.want {
+		lost := l.spots.board.at(int(w.Unit))
+		if lost.Capacity == 0 || lost.Class >= len(t.Classes) {
+			return q, false
+		}
+		q.needs[k] = need(w.Type)
+		if w.Type < 0 {
+			q.needs[k] = need(-1 - t.Classes[lost.Class].Types[0])
+		}
+	}
+	return q, true
+}
+
+// next hands out the next block for a question: one that nobody of this batch was offered as far as there
+// are any, and then those again in turn.
+func (l *losses) next(t *Terms, q lostQuestion, code *Code) (int, bool) {
+	a, ok := l.asked[q]
+	if !ok {
+		a = &answers{search: l.search(t, q, code)}
+		l.asked[q] = a
+	}
+	for !a.ended && len(a.found) < alternativeBlocksMax {
+		before := a.search.looked
+		from, ok := a.search.next(before + alternativeLooksMax - l.looks)
+		l.looks += a.search.looked - before
+		if !ok {
+			a.ended = true
+			break
+		}
+		if l.offer(from, q.size) {
+			a.found = append(a.found, from)
+			return from, true
+		}
+	}
+	if len(a.found) == 0 {
+		return 0, false
+	}
+	a.turn++
+	return a.found[(a.turn-1)%len(a.found)], true
+}
+
+// offer marks a block as given, unless a seat of it is.
+func (l *losses) offer(from, size int) bool {
+	for _, g := range l.given {
+		if from < g.From+g.Count && g.From < from+size {
+			return false
+		}
+	}
+	l.given = append(l.given, seatmap.Span{From: from, Count: size})
+	return true
+}
+
+// search begins the search for a question.
+func (l *losses) search(t *Terms, q lostQuestion, code *Code) *outward {
+	sp := l.spots
+	kind := kindOf(sp.plan, q.from, q.size)
+	fits := make([][]bool, q.size) // by place in the block, then by class
+	for k := range fits {
+		fits[k] = make([]bool, len(t.Classes))
+		for i := range t.Classes {
+			fits[k][i] = t.Opens(t.Classes[i].Channel, code) && q.needs[k].metBy(&t.Classes[i])
+		}
+	}
+	block := make([]Unit, 0, q.size)
+	return newOutward(sp, middleOf(sp.plan, q.from, q.size), q.size, func(from int) int {
+		for k := q.size - 1; k >= 0; k-- {
+			switch st := sp.board.at(from + k); {
+			case seatState(st) != seatFree:
+				return k + 1 // every block with this seat
+			case st.Class >= len(fits[k]) || !fits[k][st.Class]:
+				return 1
+			}
+		}
+		return 0
+	}, func(from int) bool {
+		block = appendBlock(block[:0], from, q.size)
+		return kind.like(kindOf(sp.plan, from, q.size)) && !l.strands(t, block, code)
+	})
+}
+
+func appendBlock(units []Unit, from, size int) []Unit {
+	for i := from; i < from+size; i++ {
+		units = append(units, Unit(i))
+	}
+	return units
+}
+
+// kind is what makes seats another thing to a buyer, beside their price.
+type kind struct {
+	accessible, companions int
+	restricted             bool
+}
+
+func kindOf(plan *seatmap.Plan, from, size int) (k kind) {
+	for i := from; i < from+size; i++ {
+		seat := &plan.Seats[i]
+		k.accessible += int(count(seat.Accessible))
+		k.companions += int(count(seat.Companion))
+		k.restricted = k.restricted || seat.RestrictedView
+	}
+	return k
+}
+
+// like reports whether other seats will do: accessible places and their companions' are for who had asked
+// for as many, and no view is worse.
+func (k kind) like(other kind) bool {
+	return other.accessible == k.accessible && other.companions <= k.companions && (k.restricted || !other.restricted)
+}
+
+// strands reports whether seats would leave one alone that need not be: what the server proposes keeps
+// the rule, whether the event insists on it or not.
+func (l *losses) strands(t *Terms, taken []Unit, code *Code) bool {
+	if t.SingleSeats == SinglesOff {
+		return false
+	}
+	free := func(u Unit) bool { return l.spots.openTo(u, t, code) }
+	return slices.ContainsFunc(singles(taken, free, besidePlan{l.spots.plan}), func(s single) bool { return s.avoidable })
+}
+
+// alternativeOf names the chosen seats.
+func alternativeOf(t *Terms, plan *seatmap.Plan, c *Command, chosen *choice) Alternative {
+	var a Alternative
+	for _, w := range c.Add {
+		u, ok := chosen.of(w.Unit)
+		if !ok {
+			continue // an area
+		}
+		key := plan.Seats[u].Key
+		a.Seats = append(a.Seats, key)
+		if w.Type >= 0 {
+			if a.Types == nil {
+				a.Types = make(map[string]string)
+			}
+			a.Types[key] = t.Types[w.Type].ID
+		}
+	}
+	return a
+}
