@@ -1,5 +1,7 @@
 // Speaking to the API. A refusal is thrown as a Refusal that carries the problem; act on its code.
 
+import { listed } from "./format.js";
+
 const TRIES = 3;
 const PAUSE_MAX = 5; // seconds; whoever asks for more patience gets an answer to show instead
 
@@ -10,6 +12,8 @@ export class Refusal extends Error {
     this.code = problem.code || "";
     this.detail = problem.detail || "";
     this.conflicts = problem.conflicts || [];
+    this.alternatives = problem.alternatives || [];
+    this.asked = null; // the seats and areas that were asked for
     this.errors = problem.errors || [];
   }
 }
@@ -81,6 +85,7 @@ const FIELDS = { "/buyer/email": "The email address is not valid.", "/buyer/name
 export function inWords(refusal, label) {
   if (!(refusal instanceof Refusal)) return "Something went wrong on this page. Please reload it.";
   if (refusal.code === "ALLOCATION_UNAVAILABLE") return refusal.conflicts.map((c) => conflict(c, label)).join(" ") || "Not available any more.";
+  if (refusal.code === "SINGLE_SEAT_LEFT") return `That would leave ${listed(refusal.conflicts.map((c) => c.label || label(c.seat)))} alone. Choose other seats, or take it as well.`;
   const field = refusal.errors.map((e) => FIELDS[e.field]).find(Boolean);
   return field || WORDS[refusal.code] || `The server refused that (${refusal.code || refusal.status}).`;
 }

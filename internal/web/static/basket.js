@@ -32,6 +32,7 @@ export class Basket {
     this.code = read(this.keptCode) || "";
     this.hold = null;
     this.own = read(this.kept); // { id, token }
+    this.warnings = []; // of the last claim or change
     this.deadline = 0; // by the page's monotonic clock
     this.busy = 0;
     this.last = Promise.resolve();
@@ -100,9 +101,11 @@ export class Basket {
     this.on.lapsed(lines);
   }
 
-  // Takes the hold as the server shows it; null for none.
-  #take(hold) {
+  // Takes the hold as the server shows it; null for none. Only claims and changes are judged anew.
+  #take(hold, judged = false) {
     this.hold = hold;
+    if (!hold) this.warnings = [];
+    else if (judged) this.warnings = hold.warnings;
     if (!hold) this.own = null;
     else if (hold.token) this.own = { id: hold.id, token: hold.token };
     keep(this.kept, this.own);
@@ -163,18 +166,37 @@ export class Basket {
   }
 
   async #add(part) {
-    if (this.own) this.#take(await call("PATCH", this.#url(), { headers: this.#headers(), body: { add: part } }));
+    if (this.own) await this.#change({ add: part }, part);
     else await this.#claim(part);
   }
 
   async #claim(body) {
-    this.#take(await call("POST", `${this.path}/holds`, { headers: this.codeHeader(), body }));
+    this.#take(await this.#judged(body, call("POST", `${this.path}/holds`, { headers: this.codeHeader(), body })), true);
+  }
+
+  async #change(body, asked) {
+    this.#take(await this.#judged(asked, call("PATCH", this.#url(), { headers: this.#headers(), body })), true);
+  }
+
+  // A refusal says what was asked for, so that the page can offer something near to it.
+  async #judged(asked, answer) {
+    try {
+      return await answer;
+    } catch (error) {
+      if (error instanceof Refusal) error.asked = asked;
+      throw error;
+    }
+  }
+
+  /** Takes seats and areas together: all of them or none. */
+  take(part) {
+    return this.#queue(() => this.#add(part));
   }
 
   // A hold is never empty: taking the last unit out lets it go.
   async #remove(part, units) {
     if (units >= this.units) return this.#release();
-    this.#take(await call("PATCH", this.#url(), { headers: this.#headers(), body: { remove: part } }));
+    await this.#change({ remove: part });
   }
 
   async #release() {
@@ -189,9 +211,7 @@ export class Basket {
 
   /** Sells a held seat as another ticket type. */
   retype(seat, type) {
-    return this.#queue(async () => {
-      this.#take(await call("PATCH", this.#url(), { headers: this.#headers(), body: { ticket_types: { [seat]: type } } }));
-    });
+    return this.#queue(() => this.#change({ ticket_types: { [seat]: type } }));
   }
 
   /** Asks for seats together. */

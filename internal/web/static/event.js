@@ -245,9 +245,48 @@ function lapsed(gone) {
   poll();
 }
 
+const named = (seats) => listed(seats.map((key) => house.plan.label(key)));
+
+// A button that takes seats. It goes when it is used, and must not take the focus with it.
+function taking(text, part) {
+  return el("button", { type: "button", text, click: () => {
+    byId("basket-title").focus();
+    message("");
+    basket.take(part);
+  } });
+}
+
+// What can be done about a refusal: words, and a button for it.
+function remedy({ asked, alternatives, code, conflicts }) {
+  if (asked && alternatives?.length) {
+    const [{ seats, ticket_types }] = alternatives;
+    return [`${named(seats)} ${seats.length > 1 ? "are" : "is"} free.`, taking(`Take ${named(seats)} instead`, { ...asked, seats, ticket_types })];
+  }
+  if (asked?.seats && code === "SINGLE_SEAT_LEFT") {
+    const alone = conflicts.map((c) => c.seat);
+    return ["", taking(`Take ${named(alone)} as well`, { ...asked, seats: [...asked.seats, ...alone] })];
+  }
+  return ["", null];
+}
+
 function refused(error) {
-  message(inWords(error, (key) => house.plan.label(key)), { bad: true });
+  const [words, button] = remedy(error);
+  message(`${inWords(error, (key) => house.plan.label(key))} ${words}`.trim(), { bad: true, actions: button ? [button] : [] });
   poll(); // whatever was refused, the map should show why
+}
+
+// Says which seats the basket leaves alone, as long as they are free, and offers them.
+function advice() {
+  const alone = basket.warnings.filter((w) => w.code === "SINGLE_SEAT_LEFT").map((w) => w.seat)
+    .filter((key) => house.status(house.plan.index.get(key)) === "free");
+  const text = alone.length ? `Your seats leave ${named(alone)} alone. You can take ${alone.length > 1 ? "them" : "it"} as well.` : "";
+  const box = byId("advice");
+  if (box.textContent === text) return;
+  if (byId("advice-actions").contains(document.activeElement)) byId("basket-title").focus();
+  box.textContent = text;
+  show(box, text !== "");
+  fill(byId("advice-actions"), alone.length ? [taking(`Take ${named(alone)} as well`, { seats: alone })] : []);
+  announce(byId("advice-live"), text);
 }
 
 let shownLeft = -1;
@@ -306,6 +345,7 @@ function draw() {
   picker?.update();
   drawAreas();
   drawBasket();
+  advice();
   tellChange();
 }
 
