@@ -61,7 +61,7 @@ func TestSchemasOfAnswersHaveTheMembersOfTheWireTypes(t *testing.T) {
 		"BoardArea": client.BoardArea{}, "Changes": client.Changes{}, "Hold": client.Hold{}, "Line": client.Line{}, "Warning": client.Warning{},
 		"Order": client.Order{}, "Buyer": client.Buyer{}, "Payment": client.Payment{}, "Ticket": client.Ticket{},
 		"LogEntry": client.LogEntry{}, "LogUnit": client.LogUnit{}, "Report": client.Report{}, "ReportUnits": client.ReportUnits{},
-		"Problem": client.Problem{}, "Conflict": client.Conflict{}, "Fault": client.Fault{}, "EventList": client.List[client.Event]{},
+		"Problem": client.Problem{}, "Conflict": client.Conflict{}, "Alternative": client.Alternative{}, "Fault": client.Fault{}, "EventList": client.List[client.Event]{},
 	} {
 		schema := schemas[name]
 		all, always := members(v)

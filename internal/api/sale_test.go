@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -315,4 +316,44 @@ func TestABoxOfficeChoosesHowLongAHoldLives(t *testing.T) {
 	h.as("").post(at, `{"seats":["STALLS-A-2"],"ttl_seconds":60}`).want(422, "INVALID").fault("/ttl_seconds", "NEEDS_KEY")
 	h.as(h.key).post(at, `{"seats":["STALLS-A-2"],"ttl_seconds":0}`).want(422, "INVALID").fault("/ttl_seconds", "OUT_OF_RANGE")
 	h.as(h.key).post(at, `{"seats":["STALLS-A-2"],"ttl_seconds":-1}`).want(422, "INVALID").fault("/ttl_seconds", "OUT_OF_RANGE")
+}
+
+func TestWhoLosesASeatIsToldWhatToAskFor(t *testing.T) {
+	h := openHouse(t)
+	event := h.onSale("")
+	at := "/v1/events/" + event + "/holds"
+	h.hold(event, `{"seats":["STALLS-A-4"]}`)
+	a := h.as("").post(at, `{"seats":["STALLS-A-3","STALLS-A-4"],"ticket_types":{"STALLS-A-4":"concession"}}`).want(409, "ALLOCATION_UNAVAILABLE")
+	alternatives := a.problem.Alternatives
+	if len(alternatives) != 1 || !slices.Equal(alternatives[0].Seats, []string{"STALLS-A-2", "STALLS-A-3"}) ||
+		len(alternatives[0].TicketTypes) != 1 || alternatives[0].TicketTypes["STALLS-A-3"] != "concession" {
+		t.Fatalf("%s", a.body)
+	}
+	if v := h.hold(event, `{"seats":["STALLS-A-2","STALLS-A-3"],"ticket_types":{"STALLS-A-3":"concession"}}`); v.Total != 4500+3000 {
+		t.Errorf("what was offered costs %d", v.Total)
+	}
+	a = h.as("").post(at, `{"seats":["STALLS-A-4"],"areas":[{"area":"FLOOR","quantity":6}]}`).want(409, "ALLOCATION_UNAVAILABLE")
+	if strings.Contains(string(a.body), "alternatives") {
+		t.Errorf("other seats would not help: %s", a.body)
+	}
+}
+
+func TestASingleSeatIsWarnedOfOrRefused(t *testing.T) {
+	h := openHouse(t)
+	event := h.onSale("")
+	v := h.hold(event, `{"seats":["STALLS-A-1"]}`)
+	if !slices.Equal(v.Warnings, []client.Warning{{Code: "SINGLE_SEAT_LEFT", Seat: "STALLS-A-0"}}) {
+		t.Errorf("warnings %+v", v.Warnings)
+	}
+	event = h.onSale(`,"single_seats":"strict"`)
+	a := h.as("").post("/v1/events/"+event+"/holds", `{"seats":["STALLS-A-1"]}`).want(422, "SINGLE_SEAT_LEFT")
+	if c := a.problem.Conflicts; len(c) != 1 || c[0].Seat != "STALLS-A-0" || c[0].Label != "Row A Seat 0" || c[0].Reason != "left_alone" {
+		t.Errorf("%s", a.body)
+	}
+	h.as(h.key).post("/v1/events/"+event+"/holds", `{"seats":["STALLS-A-1"]}`).want(201, "")
+	h.as(h.key).patch("/v1/events/"+event, `{"single_seats":"sometimes"}`).want(422, "INVALID").fault("/single_seats", "INVALID")
+	h.as(h.key).patch("/v1/events/"+event, `{"single_seats":"off"}`).want(200, "")
+	if v = h.hold(event, `{"seats":["STALLS-A-8"]}`); len(v.Warnings) != 0 {
+		t.Errorf("off warns of %+v", v.Warnings)
+	}
 }
