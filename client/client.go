@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// The bounds of a Client. They are generous: the largest answer is the drawing of a map of 100,000
+// The bounds of a Client. They are generous: the largest answer is the drawing of a map of 200,000
 // seats, and a server that is slower than the timeout has broken a promise of its own.
 const (
 	answerBytesMax     = 64 << 20

@@ -37,7 +37,7 @@ func check(m *Map, found *faults) {
 
 // place is where a section, row, seat or area stands, each counted from 1 so
 // that the zero place is the map itself. Numbers are kept, not the pointer,
-// because of 100,000 places only those with a fault are ever spelt out.
+// because of 200,000 places only those with a fault are ever spelt out.
 type place struct {
 	section, row, seat int
 	area               int
@@ -122,6 +122,9 @@ func (c *checker) header(m *Map) {
 	c.text(place{}, "name", m.Name, nameRunesMax)
 	c.coordinate(place{}, "focal_point/x", &m.FocalPoint.X)
 	c.coordinate(place{}, "focal_point/y", &m.FocalPoint.Y)
+	if m.FocalName != "" {
+		c.text(place{}, "focal_name", m.FocalName, labelRunesMax)
+	}
 
 	// Sections always have seats, or a fault of their own that says so.
 	empty := len(m.Sections) == 0 && len(m.Areas) == 0

@@ -97,6 +97,8 @@ func (d *decoder) document() *Map {
 			m.Name = d.text()
 		case "focal_point":
 			m.FocalPoint = d.point()
+		case "focal_name":
+			m.FocalName = d.text()
 		case "sections":
 			m.Sections = list(d, &d.sectionsLeft, d.section)
 		case "areas":

@@ -125,7 +125,7 @@ func TestTheatreIsCurvedRoundItsFocalPoint(t *testing.T) {
 }
 
 func TestGrid(t *testing.T) {
-	for _, tt := range []struct{ rows, perRow, sections int }{{1, 1, 1}, {50, 3, 1}, {51, 2, 2}, {120, 10, 3}, {1, 100_000, 1}} {
+	for _, tt := range []struct{ rows, perRow, sections int }{{1, 1, 1}, {50, 3, 1}, {51, 2, 2}, {120, 10, 3}, {1, 200_000, 1}} {
 		m := Grid(tt.rows, tt.perRow)
 		data, err := m.Encode()
 		if err != nil {
@@ -143,7 +143,7 @@ func TestGrid(t *testing.T) {
 }
 
 func TestGridRefusesWhatNoMapCanBe(t *testing.T) {
-	for _, tt := range [][2]int{{0, 1}, {1, 0}, {-1, -1}, {10_001, 1}, {10_000, 11}, {1, 100_001}, {2, math.MaxInt}} {
+	for _, tt := range [][2]int{{0, 1}, {1, 0}, {-1, -1}, {10_001, 1}, {10_000, 21}, {1, 200_001}, {2, math.MaxInt}} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -98,6 +98,16 @@ func mapRefusals() []refusal {
 			want: []string{"/focal_point/y OUT_OF_RANGE"},
 		},
 		{
+			name: "focal name empty",
+			data: strings.Replace(house("", soundArea), `"name":"House"`, `"name":"House","focal_name":""`, 1),
+			want: []string{"/focal_name INVALID_TEXT"},
+		},
+		{
+			name: "focal name too long",
+			data: strings.Replace(house("", soundArea), `"name":"House"`, `"name":"House","focal_name":"`+strings.Repeat("x", 65)+`"`, 1),
+			want: []string{"/focal_name INVALID_TEXT"},
+		},
+		{
 			name: "focal point of the wrong type",
 			data: strings.Replace(house("", soundArea), `{"x":0,"y":-100}`, `[0,-100]`, 1),
 			want: []string{"/focal_point TYPE"},
@@ -336,14 +346,14 @@ func sizeRefusals() []refusal {
 			want: []string{"/sections/1/rows TOO_MANY"},
 		},
 		{
-			name: "100001 seats", data: stall(many(100_001, numberedSeat)),
+			name: "200001 seats", data: stall(many(200_001, numberedSeat)),
 			want: []string{"/sections/0/rows/0/seats TOO_MANY"},
 		},
 		{
 			// The rows after the excess are not judged: their seats were skipped.
-			name: "100001 seats in three rows", notInSchema: true,
+			name: "200001 seats in three rows", notInSchema: true,
 			data: house(`{"key":"S","name":"S","rows":[`+many(3, func(i int) string {
-				return fmt.Sprintf(`{"label":"%d","seats":[%s]}`, i, many(50_001, numberedSeat))
+				return fmt.Sprintf(`{"label":"%d","seats":[%s]}`, i, many(100_001, numberedSeat))
 			})+`]}`, ""),
 			want: []string{"/sections/0/rows/1/seats TOO_MANY"},
 		},

@@ -15,6 +15,9 @@ import (
 func drawMap(t *rapid.T) *Map {
 	d := &drawer{t: t, name: rapid.StringMatching(`[^\p{Cc}\p{Z}]{1,10}`)}
 	m := &Map{Format: Format, Name: d.name.Draw(t, "name"), FocalPoint: d.point()}
+	if rapid.Bool().Draw(t, "focal name given") {
+		m.FocalName = d.name.Draw(t, "focal name")
+	}
 	sections := rapid.IntRange(0, 3).Draw(t, "sections")
 	areas := rapid.IntRange(0, 3).Draw(t, "areas")
 	if sections == 0 {

@@ -27,7 +27,7 @@ const Format = "rowlock-map/1"
 const (
 	sectionsMax      = 1_000
 	rowsMax          = 10_000 // in all sections together
-	seatsMax         = 100_000
+	seatsMax         = 200_000
 	areasMax         = 1_000
 	areaCapacityMax  = 1_000_000 // units of one area
 	outlinePointsMin = 3         // fewer enclose nothing
@@ -44,11 +44,12 @@ const (
 // grows away from the focal point in our own maps, but nothing depends on it.
 //
 // A Map is plain data and not safe for concurrent change. Only what [Parse],
-// [Theatre] and [Grid] return, or [Map.Encode] accepts, is known to be valid.
+// [Theatre], [Grid] and [Generate] return, or [Map.Encode] accepts, is known to be valid.
 type Map struct {
 	Format     string    `json:"format"`
 	Name       string    `json:"name"`
-	FocalPoint Point     `json:"focal_point"` // what the audience looks at
+	FocalPoint Point     `json:"focal_point"`         // what the audience looks at
+	FocalName  string    `json:"focal_name,omitzero"` // what people call that: "Pitch"; empty: a stage
 	Sections   []Section `json:"sections"`
 	Areas      []Area    `json:"areas"`
 }
