@@ -15,6 +15,7 @@ export class Plan {
     this.sections = [];
     this.areas = map.areas || [];
     this.focus = map.focal_point;
+    this.focusName = map.focal_name || "Stage";
     for (const s of map.sections || []) this.#section(s);
     this.index = new Map(this.seats.map((seat, i) => [seat.key, i]));
     this.names = new Map(this.areas.map((a) => [a.key, a.name]));

@@ -11,6 +11,8 @@ const LABEL_RADIUS = 9; // from here on, seats show their number
 const DRAG_PIXELS = 5; // a pointer that moves less has clicked
 const SCALE_RADIUS_MAX = 26; // CSS pixels of a seat's radius at the closest
 const PADDING = 18;
+const FLOOR_BAND = 8; // pitches; seats so near to an axis through the focal point are on a side of it
+const FLOOR_PART = 0.85; // of the floor between the seats that is drawn as what they look at
 
 /** A uniform grid over the seats, for finding those at a place and those in sight. */
 class Grid {
@@ -55,6 +57,7 @@ export class View {
     this.grid = new Grid(house.plan);
     this.stamps = new Stamps();
     this.bounds = this.#bounds();
+    this.pit = this.#floorBetween();
     this.scale = 0;
     this.fitted = true;
     this.pointers = new Map();
@@ -151,20 +154,36 @@ export class View {
     Object.assign(this.canvas.dataset, { scale: this.scale, left: this.left, top: this.top });
   }
 
+  // What everybody looks at: a bar, or where seats stand all around it, the floor between them.
   #stage(c) {
-    const { focus } = this.house.plan;
+    const { focus, focusName } = this.house.plan;
     const colours = this.stamps.colours;
     const x = this.left + focus.x * this.scale;
     const y = this.top + focus.y * this.scale;
-    const width = Math.max(70, (this.bounds.x2 - this.bounds.x1) * this.scale * 0.3);
+    const width = this.pit ? this.pit.width * this.scale : Math.max(70, (this.bounds.x2 - this.bounds.x1) * this.scale * 0.3);
+    const height = this.pit ? this.pit.height * this.scale : 22;
     c.fillStyle = colours.floor;
     c.strokeStyle = colours.line;
     c.lineWidth = 1;
     c.beginPath();
-    c.roundRect(x - width / 2, y - 11, width, 22, 6);
+    c.roundRect(x - width / 2, y - height / 2, width, height, 6);
     c.fill();
     c.stroke();
-    this.#text(c, "Stage", x, y, 12, colours.quiet);
+    this.#text(c, focusName, x, y, 12, colours.quiet);
+  }
+
+  // The free floor around the focal point, in map units; null unless there are seats on its four sides.
+  #floorBetween() {
+    const { seats, focus, pitch } = this.house.plan;
+    const sides = [Infinity, Infinity, Infinity, Infinity]; // left, right, above, below
+    for (const s of seats) {
+      const dx = s.x - focus.x;
+      const dy = s.y - focus.y;
+      if (Math.abs(dy) < FLOOR_BAND * pitch) sides[dx < 0 ? 0 : 1] = Math.min(sides[dx < 0 ? 0 : 1], Math.abs(dx));
+      if (Math.abs(dx) < FLOOR_BAND * pitch) sides[dy < 0 ? 2 : 3] = Math.min(sides[dy < 0 ? 2 : 3], Math.abs(dy));
+    }
+    if (!sides.every(Number.isFinite)) return null;
+    return { width: 2 * Math.min(sides[0], sides[1]) * FLOOR_PART, height: 2 * Math.min(sides[2], sides[3]) * FLOOR_PART };
   }
 
   #text(c, text, x, y, size, colour) {
