@@ -142,9 +142,9 @@ func visible(id, text string) string {
 }
 
 // demoServer runs the demo and returns it with its event's page.
-func demoServer(t *testing.T) (s *server, page string) {
+func demoServer(t *testing.T, args ...string) (s *server, page string) {
 	t.Helper()
-	s = start(t, "demo", "--db", "sqlite:"+filepath.Join(t.TempDir(), "demo.db"), "--listen", "127.0.0.1:0")
+	s = start(t, append([]string{"demo", "--db", "sqlite:" + filepath.Join(t.TempDir(), "demo.db"), "--listen", "127.0.0.1:0"}, args...)...)
 	events, err := client.New(s.url).Events(t.Context(), client.ListOptions{})
 	if err != nil || len(events.Data) != 1 {
 		t.Fatalf("the demo has %v on sale: %v", events, err)
@@ -402,6 +402,32 @@ func hall(t *testing.T, rows, perRow int, e client.EventRequest) (page string, i
 		t.Fatal(err)
 	}
 	return s.url + "/events/" + made.ID, made.ID, c
+}
+
+// A stadium has no stage, and its blocks are chosen like any other section.
+func TestAStadiumOfSixtyThousandIsShownAroundItsPitch(t *testing.T) {
+	_, page := demoServer(t, "--venue", "bowl", "--seats", "60000")
+	ctx := browser(t)
+	do(t, ctx, chromedp.EmulateViewport(narrow, 640), chromedp.Navigate(page))
+	until(t, ctx, ready)
+	if width := value[int](t, ctx, "document.documentElement.scrollWidth"); width > narrow {
+		t.Errorf("the page is %d pixels wide on a screen of %d", width, narrow)
+	}
+	do(t, ctx, chromedp.EmulateViewport(1280, 900))
+	until(t, ctx, `Number(document.getElementById("canvas").dataset.scale) > 0.02`)
+	// Away from the focal point, where a bar would not reach, is the colour of the floor.
+	until(t, ctx, `(() => {
+		const canvas = document.getElementById("canvas");
+		const at = (x, y) => canvas.getContext("2d").getImageData(x * devicePixelRatio, y * devicePixelRatio, 1, 1).data.join();
+		const { left, top, scale } = canvas.dataset;
+		const [x, y] = [Number(left) - 2_000 * scale, Number(top) + 1_500 * scale];
+		return at(x, y) === at(x + 20, y) && at(x, y) !== at(2, 2);
+	})()`)
+	const seat = "104-10-5"
+	clickSeat(t, ctx, seat)
+	until(t, ctx, `Number(document.getElementById("canvas").dataset.scale) > 0.1`)
+	clickSeat(t, ctx, seat)
+	until(t, ctx, visible("lines", "Row 10 Seat 5"))
 }
 
 func TestAMapOfSixtyThousandSeatsSells(t *testing.T) {

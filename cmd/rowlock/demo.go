@@ -13,11 +13,12 @@ import (
 
 	"github.com/rowlock/rowlock/internal/inventory"
 	"github.com/rowlock/rowlock/internal/office"
-	"github.com/rowlock/rowlock/internal/seatmap"
 )
 
 // demoCommand serves a synthetic venue.
 type demoCommand struct {
+	Seats    *int   `help:"Draw a venue with so many seats, 10 to 200000. Each kind and size is made once." placeholder:"N"`
+	Venue    string `help:"Kind of venue to draw: theatre, arena or bowl. With neither of the two it is a theatre of 300." placeholder:"KIND"`
 	Listen   string `help:"Address to listen on; 127.0.0.1:8080, or a free port if that is taken." placeholder:"HOST:PORT"`
 	DB       string `help:"Database: sqlite:PATH. The default is a file in the user's cache." placeholder:"URL"`
 	LogLevel string `help:"Least level that is logged: ${enum}." enum:"debug,info,warn,error" default:"warn"`
@@ -25,18 +26,20 @@ type demoCommand struct {
 
 // What the demo is found by again. All of it is plainly made up.
 const (
-	demoListen         = "127.0.0.1:8080"
-	demoListenAny      = "127.0.0.1:0"
-	demoOrganizer      = "Demo Organizer"
-	demoVenueReference = "demo-theatre"
-	demoEventReference = "demo-evening-" // and when it was made
-	demoZone           = "Europe/Vienna"
-	demoDaysAhead      = 90 // how far away a new evening is
-	demoPageMax        = 200
+	demoListen    = "127.0.0.1:8080"
+	demoListenAny = "127.0.0.1:0"
+	demoOrganizer = "Demo Organizer"
+	demoZone      = "Europe/Vienna"
+	demoDaysAhead = 90 // how far away a new evening is
+	demoPageMax   = 200
 )
 
 // Run implements the verb.
 func (c *demoCommand) Run(ctx context.Context, s streams) (err error) {
+	show, err := c.staging()
+	if err != nil {
+		return err
+	}
 	path, err := c.path()
 	if err != nil {
 		return err
@@ -54,12 +57,12 @@ func (c *demoCommand) Run(ctx context.Context, s streams) (err error) {
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
-	d, err := setUpDemo(ctx, h, time.Now())
+	d, err := setUpDemo(ctx, h, show, time.Now())
 	if err != nil {
 		return errors.Join(fmt.Errorf("demo: %w", err), listener.Close())
 	}
 	base := "http://" + listener.Addr().String()
-	fmt.Fprintf(s.out, `Demo Theatre is on sale.
+	fmt.Fprintf(s.out, `%[5]s is on sale.
 
   Page  %[1]s/events/%[2]s
   API   %[1]s/docs
@@ -68,7 +71,7 @@ func (c *demoCommand) Run(ctx context.Context, s streams) (err error) {
   Data  %[4]s
 
 Ctrl-C ends it.
-`, base, d.event, d.secret, path)
+`, base, d.event, d.secret, path, show.venue)
 	return h.serve(ctx, listener)
 }
 
@@ -108,7 +111,7 @@ type demo struct{ event, secret string }
 
 // setUpDemo makes whatever is not there yet. Each step looks for its own effect first, so that a
 // start that was interrupted is completed by the next, and nothing is made twice.
-func setUpDemo(ctx context.Context, h *house, now time.Time) (demo, error) {
+func setUpDemo(ctx context.Context, h *house, show staging, now time.Time) (demo, error) {
 	organizer, err := demoOrganizerID(ctx, h.office)
 	if err != nil {
 		return demo{}, err
@@ -118,11 +121,11 @@ func setUpDemo(ctx context.Context, h *house, now time.Time) (demo, error) {
 		return demo{}, err
 	}
 	caller := inventory.Caller{Organizer: organizer}
-	seatMap, err := demoMap(ctx, h.service, caller)
+	seatMap, err := demoMap(ctx, h.service, caller, show)
 	if err != nil {
 		return demo{}, err
 	}
-	event, err := demoEvent(ctx, h.service, caller, seatMap, now)
+	event, err := demoEvent(ctx, h.service, caller, show, seatMap, now)
 	if err != nil {
 		return demo{}, err
 	}
@@ -146,8 +149,8 @@ func organizerID(o *office.Organizer) string {
 }
 
 // demoMap finds or makes the venue and its map, and returns the map's id.
-func demoMap(ctx context.Context, service *inventory.Service, caller inventory.Caller) (string, error) {
-	venues, _, err := service.Venues(ctx, caller, inventory.Page{Reference: demoVenueReference, Limit: 1})
+func demoMap(ctx context.Context, service *inventory.Service, caller inventory.Caller, show staging) (string, error) {
+	venues, _, err := service.Venues(ctx, caller, inventory.Page{Reference: show.venueReference, Limit: 1})
 	if err != nil {
 		return "", err
 	}
@@ -155,8 +158,7 @@ func demoMap(ctx context.Context, service *inventory.Service, caller inventory.C
 	if len(venues) > 0 {
 		venue = venues[0]
 	} else {
-		reference, name := demoVenueReference, "Demo Theatre"
-		venue, err = service.CreateVenue(ctx, caller, inventory.VenueFields{Reference: &reference, Name: &name}, nil)
+		venue, err = service.CreateVenue(ctx, caller, inventory.VenueFields{Reference: &show.venueReference, Name: &show.venue}, nil)
 		if err != nil {
 			return "", err
 		}
@@ -168,7 +170,7 @@ func demoMap(ctx context.Context, service *inventory.Service, caller inventory.C
 	if len(maps) > 0 {
 		return maps[0].ID, nil
 	}
-	drawing, err := seatmap.Theatre().Encode()
+	drawing, err := show.drawing.Encode()
 	if err != nil {
 		return "", err
 	}
@@ -181,13 +183,13 @@ func demoMap(ctx context.Context, service *inventory.Service, caller inventory.C
 
 // demoEvent finds an evening that is still to come, or makes one, and puts it on sale. What its
 // organizer paused or closed stays so.
-func demoEvent(ctx context.Context, service *inventory.Service, caller inventory.Caller, seatMap string, now time.Time) (string, error) {
-	event, err := comingDemoEvent(ctx, service, caller, now)
+func demoEvent(ctx context.Context, service *inventory.Service, caller inventory.Caller, show staging, seatMap string, now time.Time) (string, error) {
+	event, err := comingDemoEvent(ctx, service, caller, show, now)
 	if err != nil {
 		return "", err
 	}
 	if event == nil {
-		made, err := service.CreateEvents(ctx, caller, []inventory.EventSpec{demoSpec(seatMap, now)}, false, nil)
+		made, err := service.CreateEvents(ctx, caller, []inventory.EventSpec{show.spec(seatMap, now)}, false, nil)
 		if err != nil {
 			return "", err
 		}
@@ -211,7 +213,7 @@ func demoEvent(ctx context.Context, service *inventory.Service, caller inventory
 }
 
 // comingDemoEvent finds the latest evening of the demo that has not begun; nil when there is none.
-func comingDemoEvent(ctx context.Context, service *inventory.Service, caller inventory.Caller, now time.Time) (*inventory.Event, error) {
+func comingDemoEvent(ctx context.Context, service *inventory.Service, caller inventory.Caller, show staging, now time.Time) (*inventory.Event, error) {
 	var found *inventory.Event
 	page := inventory.Page{Limit: demoPageMax}
 	for {
@@ -220,7 +222,7 @@ func comingDemoEvent(ctx context.Context, service *inventory.Service, caller inv
 			return nil, err
 		}
 		for _, v := range events {
-			ours := strings.HasPrefix(v.Event.Reference, demoEventReference) && v.Event.Terms.State != inventory.Cancelled
+			ours := strings.HasPrefix(v.Event.Reference, show.eventReference) && v.Event.Terms.State != inventory.Cancelled
 			if ours && v.Event.StartsAt > inventory.InstantOf(now) {
 				found = v.Event
 			}
@@ -229,33 +231,6 @@ func comingDemoEvent(ctx context.Context, service *inventory.Service, caller inv
 			return found, nil
 		}
 		page.After = next
-	}
-}
-
-// demoSpec describes a new evening: Premium in front, Standard behind it with concessions, row H of
-// the stalls withheld, standing places on the floor.
-func demoSpec(seatMap string, now time.Time) inventory.EventSpec {
-	// The moment of making is in the reference, so that a cancelled evening does not stand in the way.
-	reference := demoEventReference + now.UTC().Format("20060102-150405")
-	name, zone, currency := "The Example Players: An Example Evening", demoZone, "EUR"
-	at := inventory.InstantOf(demoStart(now))
-	const standard, premium, concession, standing = "standard", "premium", "concession", "standing"
-	return inventory.EventSpec{
-		Fields: inventory.EventFields{
-			Reference: &reference, Name: &name, StartsAt: &at, TimeZone: &zone, Map: &seatMap, Currency: &currency,
-			Types: []inventory.TicketType{
-				{ID: standard, Name: "Standard", Price: 4500},
-				{ID: premium, Name: "Premium", Price: 7500},
-				{ID: concession, Name: "Concession", Price: 3000},
-				{ID: standing, Name: "Standing", Price: 2500},
-			},
-		},
-		Rules: []inventory.Rule{
-			{Where: inventory.Where{All: true}, Types: []string{standard, concession}},
-			{Where: inventory.Where{Rows: []string{"STALLS-A", "STALLS-B", "STALLS-C"}}, Types: []string{premium}},
-			{Where: inventory.Where{Rows: []string{"STALLS-H"}}, Channel: "withheld"},
-			{Where: inventory.Where{Areas: []string{"FLOOR"}}, Types: []string{standing}},
-		},
 	}
 }
 

@@ -13,9 +13,10 @@ import (
 	"github.com/ncruces/go-sqlite3/driver"
 
 	"github.com/rowlock/rowlock/internal/inventory"
+	"github.com/rowlock/rowlock/internal/seatmap"
 )
 
-func demoHouse(t *testing.T) (*house, string) {
+func demoHouse(t testing.TB) (*house, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "demo.db")
 	log, err := newLog(&bytes.Buffer{}, "text", "error")
@@ -39,7 +40,12 @@ func demoHouse(t *testing.T) (*house, string) {
 
 func setUp(t *testing.T, h *house, now time.Time) demo {
 	t.Helper()
-	d, err := setUpDemo(t.Context(), h, now)
+	return setUpShow(t, h, theatreStaging(), now)
+}
+
+func setUpShow(t testing.TB, h *house, show staging, now time.Time) demo {
+	t.Helper()
+	d, err := setUpDemo(t.Context(), h, show, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +104,93 @@ func TestTheDemoIsMadeOnce(t *testing.T) {
 	}
 }
 
+// drawnFor is the demo of a command line.
+func drawnFor(t testing.TB, kind seatmap.Kind, seats int) staging {
+	t.Helper()
+	show, err := (&demoCommand{Venue: string(kind), Seats: &seats}).staging()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return show
+}
+
+func TestAGeneratedDemoIsDearerTheNearer(t *testing.T) {
+	h, _ := demoHouse(t)
+	for _, kind := range seatmap.Kinds() {
+		const seats = 3_000
+		d := setUpShow(t, h, drawnFor(t, kind, seats), time.Now())
+		offer, err := h.service.Offer(t.Context(), inventory.Caller{}, d.event, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, data, err := h.service.EventMap(t.Context(), inventory.Caller{}, d.event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawing, err := seatmap.Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := seatmap.NewPlan(drawing)
+		sold, far := make(map[string]int), make(map[string]float64)
+		for _, run := range offer.Seats {
+			sold[run.Types[0]] += run.Count
+			for i := run.From; i < run.From+run.Count; i++ {
+				far[run.Types[0]] += plan.FocalDistance(i)
+			}
+		}
+		for id := range far {
+			far[id] /= float64(sold[id])
+		}
+		if sold[demoPremium]+sold[demoStandard]+sold[demoEconomy] != seats || len(sold) != 3 {
+			t.Errorf("%s: seats are offered as %v", kind, sold)
+		}
+		if sold[demoPremium] < seats/10 || sold[demoPremium] > seats*2/5 || sold[demoEconomy] < seats/5 {
+			t.Errorf("%s: the zones have %v seats", kind, sold)
+		}
+		if far[demoPremium] >= far[demoStandard] || far[demoStandard] >= far[demoEconomy] {
+			t.Errorf("%s: the zones are %v from what is to be seen", kind, far)
+		}
+		if got := offer.Areas["FLOOR"]; kind == seatmap.KindArena && (len(got) != 1 || got[0] != demoStanding) {
+			t.Errorf("the floor is offered as %v", got)
+		}
+	}
+}
+
+// A stadium is priced alike on both of its sides.
+func TestBothHalvesOfAStadiumHaveTheSamePrices(t *testing.T) {
+	show := drawnFor(t, seatmap.KindBowl, 20_000)
+	plan := seatmap.NewPlan(show.drawing)
+	premium := make(map[bool]int)
+	for _, rule := range show.rules {
+		for _, key := range rule.Where.Sections {
+			if from, count, _ := plan.SectionSeats(key); rule.Types[0] == demoPremium {
+				premium[plan.Seats[from+count/2].Y > 0] += count
+			}
+		}
+	}
+	if a, b := premium[true], premium[false]; a == 0 || b == 0 || a > b*11/10 || b > a*11/10 {
+		t.Errorf("one half has %d premium seats, the other %d", a, b)
+	}
+}
+
+func TestOneFileHasAnEventOfEachKindAndSize(t *testing.T) {
+	h, _ := demoHouse(t)
+	now := time.Now()
+	seen := make(map[string]bool)
+	for range 2 {
+		for _, show := range []staging{
+			theatreStaging(), drawnFor(t, seatmap.KindTheatre, 100), drawnFor(t, seatmap.KindTheatre, 1000), drawnFor(t, seatmap.KindArena, 100),
+		} {
+			seen[setUpShow(t, h, show, now).event] = true
+		}
+	}
+	events, _, err := h.service.Events(t.Context(), inventory.Caller{}, inventory.Page{Limit: demoPageMax})
+	if err != nil || len(events) != 4 || len(seen) != 4 {
+		t.Errorf("there are %d events and %d were shown: %v", len(events), len(seen), err)
+	}
+}
+
 func TestAnInterruptedStartOfTheDemoIsCompleted(t *testing.T) {
 	h, _ := demoHouse(t)
 	now := time.Now()
@@ -106,11 +199,12 @@ func TestAnInterruptedStartOfTheDemoIsCompleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	caller := inventory.Caller{Organizer: organizer}
-	seatMap, err := demoMap(t.Context(), h.service, caller)
+	show := theatreStaging()
+	seatMap, err := demoMap(t.Context(), h.service, caller, show)
 	if err != nil {
 		t.Fatal(err)
 	}
-	drafts, err := h.service.CreateEvents(t.Context(), caller, []inventory.EventSpec{demoSpec(seatMap, now)}, false, nil)
+	drafts, err := h.service.CreateEvents(t.Context(), caller, []inventory.EventSpec{show.spec(seatMap, now)}, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,5 +269,17 @@ func breakCounter(t *testing.T, db *sql.DB) {
 	}
 	if n, err := done.RowsAffected(); err != nil || n != 1 {
 		t.Fatalf("%d rows changed, %v", n, err)
+	}
+}
+
+// What a first start with --seats 60000 costs: drawing, keeping the map, publishing and opening.
+func BenchmarkDemo60000(b *testing.B) {
+	for _, kind := range seatmap.Kinds() {
+		b.Run(string(kind), func(b *testing.B) {
+			for b.Loop() {
+				h, _ := demoHouse(b)
+				setUpShow(b, h, drawnFor(b, kind, 60_000), time.Now())
+			}
+		})
 	}
 }

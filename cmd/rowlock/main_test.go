@@ -135,6 +135,10 @@ func TestBadSettingsAreNamedInOneLineAndEndWithTwo(t *testing.T) {
 		{[]string{"bench", "--duration", "0s"}, "--duration"},
 		{[]string{"bench", "--duration", "6m"}, "--duration"},
 		{[]string{"key", "create", "--organizer", "", "--db", "sqlite:a.db"}, "--organizer"},
+		{[]string{"demo", "--seats", "9"}, "--seats"},
+		{[]string{"demo", "--seats", "0"}, "--seats"},
+		{[]string{"demo", "--seats", "200001"}, "--seats"},
+		{[]string{"demo", "--venue", "circus"}, "--venue"},
 		{[]string{"completion", "tcsh"}, "bash"},
 	} {
 		code, out, errs := call(t, c.args...)
