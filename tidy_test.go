@@ -48,6 +48,7 @@ var floors = map[string]int{
 	"internal/payment":         3,
 	"internal/delivery":        3,
 	"internal/api":             3,
+	"internal/document":        4,
 	"internal/race":            4,
 	"cmd/rowlock":              5,
 }

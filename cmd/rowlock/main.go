@@ -42,6 +42,9 @@ type command struct {
 	Audit      auditCommand      `cmd:"" help:"Prove the promises on a database, also of a running server."`
 	Migrate    migrateCommand    `cmd:"" help:"Create a database or bring it to this version."`
 	Key        keyCommand        `cmd:"" help:"Create, list and revoke API keys."`
+	Export     exportCommand     `cmd:"" help:"Write a map, or a whole event without its buyers, to a file."`
+	Import     importCommand     `cmd:"" help:"Make a venue, its map and a draft of an event from such a file."`
+	Generate   generateCommand   `cmd:"" help:"Write the map of a synthetic venue of any size."`
 	Backup     backupCommand     `cmd:"" help:"Copy a database to a new file, also of a running server."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
 	Completion completionCommand `cmd:"" help:"Print a completion script for a shell."`

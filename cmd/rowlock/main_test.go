@@ -91,10 +91,7 @@ func TestBadSettingsAreNamedInOneLineAndEndWithTwo(t *testing.T) {
 	utf16 := settingsAt(t, "\xff\xfel\x00i\x00s\x00t\x00e\x00n\x00")
 	utf16Empty := settingsAt(t, "\xff\xfe")
 	fine := settingsAt(t, "listen = \"127.0.0.1:8080\"")
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
+	refuseSettings(t, []badCall{
 		{[]string{"serve", "--listen", "8080"}, "--listen"},
 		{[]string{"serve", "--listen", "127.0.0.1:http"}, "--listen"},
 		{[]string{"serve", "--db", "sqlite:"}, "--db"},
@@ -135,12 +132,42 @@ func TestBadSettingsAreNamedInOneLineAndEndWithTwo(t *testing.T) {
 		{[]string{"bench", "--duration", "0s"}, "--duration"},
 		{[]string{"bench", "--duration", "6m"}, "--duration"},
 		{[]string{"key", "create", "--organizer", "", "--db", "sqlite:a.db"}, "--organizer"},
+		{[]string{"completion", "tcsh"}, "bash"},
+	})
+}
+
+func TestBadSettingsOfFilesAndVenuesAreNamed(t *testing.T) {
+	clean(t)
+	refuseSettings(t, []badCall{
 		{[]string{"demo", "--seats", "9"}, "--seats"},
 		{[]string{"demo", "--seats", "0"}, "--seats"},
 		{[]string{"demo", "--seats", "200001"}, "--seats"},
 		{[]string{"demo", "--venue", "circus"}, "--venue"},
-		{[]string{"completion", "tcsh"}, "bash"},
-	} {
+		{[]string{"generate", "circus"}, "theatre"},
+		{[]string{"generate", "bowl", "--seats", "9"}, "--seats"},
+		{[]string{"generate", "bowl", "--seats", "20", "--to", filepath.Join(t.TempDir(), "absent", "a.json")}, "--to"},
+		{[]string{"export", "--db", "sqlite:" + filepath.Join(t.TempDir(), "absent.db")}, "--map"},
+		{[]string{"export", "--map", "map_1", "--venue", "ven_1"}, "--event"},
+		{[]string{"export", "--map", "map_1", "--map-only"}, "--map-only"},
+		{[]string{"export", "--map", "map_1", "--db", "sqlite:" + filepath.Join(t.TempDir(), "absent.db")}, "--db"},
+		{[]string{"import", "absent.json", "--check"}, "<file>"},
+		{[]string{"import", "absent.json"}, "--organizer"},
+		{[]string{"import", "absent.json", "--organizer", "A", "--db", "sqlite:" + filepath.Join(t.TempDir(), "absent.db")}, "--db"},
+		{[]string{"import", "absent.json", "--url", "http://127.0.0.1:1"}, "--key"},
+		{[]string{"import", "absent.json", "--url", "http://127.0.0.1:1", "--key", "rk_x", "--organizer", "A"}, "--organizer"},
+		{[]string{"import", "absent.json", "--check", "--starts-at", "tomorrow"}, "--starts-at"},
+	})
+}
+
+// badCall is a command line that cannot be used, and what its error names.
+type badCall struct {
+	args []string
+	want string
+}
+
+func refuseSettings(t *testing.T, calls []badCall) {
+	t.Helper()
+	for _, c := range calls {
 		code, out, errs := call(t, c.args...)
 		line := strings.TrimSuffix(errs, "\n")
 		if code != exitSetting || !strings.Contains(line, c.want) || strings.Contains(line, "\n") || out != "" {
@@ -215,7 +242,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _rowlock; echo "${COMPREPLY[*]}"`, "b
 func TestEveryShellIsOfferedEveryVerb(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		script := mustCall(t, "completion", shell)
-		for _, verb := range []string{"serve", "demo", "race", "bench", "audit", "migrate", "backup", "revoke", "check-config"} {
+		for _, verb := range []string{"serve", "demo", "race", "bench", "audit", "migrate", "backup", "export", "import", "generate", "revoke", "check-config"} {
 			if !strings.Contains(script, verb) {
 				t.Errorf("%s completion does not know %s", shell, verb)
 			}

@@ -144,6 +144,10 @@ func isJSON(contentType string) bool {
 	return true
 }
 
+// Decode reads one JSON text as strictly as every body, for files that hold what bodies do. Refusals:
+// Malformed and Invalid, each with the place.
+func Decode(data []byte, into any) error { return decode(data, into) }
+
 // decode reads one JSON text strictly. What is no JSON text is MALFORMED; a text that says
 // something else than is asked for is INVALID, with the place. No error carries the client's values.
 func decode(body []byte, into any) error {

@@ -72,6 +72,13 @@ func (s *Server) createEvents(x *exchange, r *http.Request) error {
 	})
 }
 
+// Spec translates an event as POST /v1/events does, for files that hold one. Refusals: Invalid.
+func Spec(in *client.EventRequest) (inventory.EventSpec, error) {
+	var f faults
+	spec := specOf(&f, "", in)
+	return spec, f.err()
+}
+
 // specOf translates one event; what is empty in the request is absent.
 func specOf(f *faults, at string, in *client.EventRequest) inventory.EventSpec {
 	spec := inventory.EventSpec{Fields: inventory.EventFields{

@@ -107,29 +107,26 @@ func (s *Service) CreateEvents(ctx context.Context, c Caller, specs []EventSpec,
 	return views, nil
 }
 
-// draft makes an event of a spec. What is wrong with it goes to found; the error is the store's.
-func (s *Service) draft(ctx context.Context, c Caller, spec EventSpec, found *faultList) (*Event, error) {
-	e := &Event{
-		ID: NewID(PrefixEvent), Organizer: c.Organizer, TimeZone: timeZoneDefault,
+// blankDraft is an event before anybody has said anything of it.
+func blankDraft(organizer string) *Event {
+	return &Event{
+		ID: NewID(PrefixEvent), Organizer: organizer, TimeZone: timeZoneDefault,
 		Terms: Terms{
 			State: Draft, HoldSeconds: holdSecondsDefault, HoldMax: holdLifetimeDefault,
 			UnitsPerHold: unitsPerHoldDefault, UnitsPerBuyer: unitsPerBuyerDefault,
 			SingleSeats: singleSeatsDefault, Channels: []Channel{{ID: PublicChannel, Name: publicChannelName}},
 		},
 	}
+}
+
+// draft makes an event of a spec. What is wrong with it goes to found; the error is the store's.
+func (s *Service) draft(ctx context.Context, c Caller, spec EventSpec, found *faultList) (*Event, error) {
+	e := blankDraft(c.Organizer)
 	copied, err := s.copied(ctx, c, e, &spec, found)
 	if err != nil {
 		return nil, err
 	}
-	// The application's clock is good enough here: it keeps slips of the pen out and decides no sale.
-	now := InstantOf(time.Now())
-	found.required(spec.Fields)
-	found.set(e, spec.Fields, now)
-	found.channelSpecs(spec.Channels)
-	for _, channel := range spec.Channels {
-		e.Terms.Channels = append(e.Terms.Channels, channelOf(e.ID, channel))
-	}
-	e.Rules = spec.Rules
+	found.spec(e, spec)
 	plan, err := s.setMap(ctx, e, spec.Fields.Map, found)
 	if err != nil || plan == nil {
 		return e, err
@@ -145,6 +142,19 @@ func (s *Service) draft(ctx context.Context, c Caller, spec EventSpec, found *fa
 		found.addf("/copy", faultInvalid, "The copied rules do not fit: %s", inner.first())
 	}
 	return e, nil
+}
+
+// spec checks what a spec says of a new event and takes it over, all but the map and what has to fit it.
+func (f *faultList) spec(e *Event, spec EventSpec) {
+	// The application's clock is good enough here: it keeps slips of the pen out and decides no sale.
+	now := InstantOf(time.Now())
+	f.required(spec.Fields)
+	f.set(e, spec.Fields, now)
+	f.channelSpecs(spec.Channels)
+	for _, channel := range spec.Channels {
+		e.Terms.Channels = append(e.Terms.Channels, channelOf(e.ID, channel))
+	}
+	e.Rules = spec.Rules
 }
 
 // copied completes a spec from the event it copies, if any, and reports whether its rules are from there.
