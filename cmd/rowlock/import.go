@@ -208,7 +208,14 @@ func (c *importCommand) carry(ctx context.Context, s streams, t importTarget, d 
 func tellFaults(s streams, file string, data []byte, faults []inventory.Fault) error {
 	lines := document.Lines(data, faults)
 	for i, f := range faults {
-		fmt.Fprintln(s.err, strings.TrimSpace(fmt.Sprintf("%s:%d: %s %s: %s", file, lines[i], plain(f.Field), f.Code, plain(f.Detail))))
+		text := f.Code
+		if f.Field != "" { // else it is the whole of it
+			text = plain(f.Field) + " " + text
+		}
+		if f.Detail != "" {
+			text += ": " + plain(f.Detail)
+		}
+		fmt.Fprintf(s.err, "%s:%d: %s\n", file, lines[i], text)
 	}
 	count := "a fault"
 	if len(faults) > 1 {

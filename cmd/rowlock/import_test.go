@@ -100,6 +100,14 @@ func TestAnExportedEventComesBackTheSame(t *testing.T) {
 			t.Errorf("the document tells %s", secret)
 		}
 	}
+	for _, want := range []string{
+		`{"id":"sponsors","name":"Sponsors"}`, `"units_per_hold":7`, `"ends_at":`, `{"a":"one","b":"two","c":"{\"not\": [json]}"}`,
+		`"reference": "demo-theatre"`, `"time_zone": "Europe/Vienna"`, `{"id":"concession","name":"Concession","price":3000}`,
+	} {
+		if !strings.Contains(first, want) {
+			t.Errorf("the document has no %s:\n%.3000s", want, first)
+		}
+	}
 	other := emptyDatabase(t)
 	path := file(t, first)
 	if out := mustCall(t, "import", "--check", path); !strings.Contains(out, "an event and its map with 300 seats and 1 areas") {

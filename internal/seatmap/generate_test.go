@@ -3,6 +3,7 @@ package seatmap
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -214,8 +215,9 @@ func TestGenerateRefusesWhatIsNoVenue(t *testing.T) {
 	}
 }
 
-// The keys of a venue are printed on tickets, so the same call must draw the same house for ever.
-func TestSmallVenuesAreDrawnAsTheyAlwaysWere(t *testing.T) {
+// The keys of a venue are printed on tickets, so the same call must draw the same house for ever: small
+// ones to the millimetre, larger ones with the same rows and aisles.
+func TestVenuesAreDrawnAsTheyAlwaysWere(t *testing.T) {
 	for kind, seats := range map[Kind]int{KindTheatre: 240, KindArena: 60, KindBowl: 80} {
 		m, err := Generate(kind, seats)
 		if err != nil {
@@ -225,21 +227,44 @@ func TestSmallVenuesAreDrawnAsTheyAlwaysWere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		drawn := strings.ReplaceAll(string(data), `{"key"`, "\n"+`{"key"`) + "\n"
-		path := filepath.Join("testdata", string(kind)+".golden")
-		if *update {
-			if err := os.WriteFile(path, []byte(drawn), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
+		golden(t, string(kind), strings.ReplaceAll(string(data), `{"key"`, "\n"+`{"key"`)+"\n")
+		if m, err = Generate(kind, 5_000); err != nil {
+			t.Fatal(err)
 		}
-		golden, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatalf("%v; -update writes it", err)
+		golden(t, string(kind)+"-rows", rowsInWords(m))
+	}
+}
+
+// rowsInWords has a line a row, such as "STALLS-C 8+8".
+func rowsInWords(m *Map) string {
+	var b strings.Builder
+	p := NewPlan(m)
+	for i, run := range p.Runs() {
+		row := p.Seats[run.From].Row
+		if i > 0 && p.Seats[run.From-1].Row == row {
+			fmt.Fprintf(&b, "+%d", run.Count)
+		} else {
+			fmt.Fprintf(&b, "\n%s %d", row, run.Count)
 		}
-		if drawn != string(golden) {
-			t.Errorf("a %s of %d is another house than in %s; -update writes it anew", kind, seats, path)
+	}
+	return b.String() + "\n"
+}
+
+func golden(t *testing.T, name, drawn string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(drawn), 0o644); err != nil {
+			t.Fatal(err)
 		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; -update writes it", err)
+	}
+	if drawn != string(want) {
+		t.Errorf("another house than in %s is drawn; -update writes it anew", path)
 	}
 }
 
