@@ -13,7 +13,7 @@ func event(id, organizer, venue, seats, reference string) *inventory.Event {
 		Metadata: map[string]string{"season": "27"},
 		Rules:    []inventory.Rule{{Where: inventory.Where{Rows: []string{"STALLS-H"}}, Channel: "sponsors"}},
 		Terms: inventory.Terms{
-			State: inventory.Draft, Currency: "EUR", HoldSeconds: 600, HoldMax: 1800, UnitsPerHold: 10, UnitsPerBuyer: 10,
+			State: inventory.Draft, Currency: "EUR", HoldSeconds: 600, HoldMax: 1800, UnitsPerHold: 10, UnitsPerBuyer: 10, SingleSeats: inventory.SinglesNudge,
 			Types:    []inventory.TicketType{{ID: "standard", Name: "Standard", Price: 4500}},
 			Channels: []inventory.Channel{{ID: inventory.PublicChannel}, {ID: "sponsors", Codes: []inventory.Code{{1, 255}}}},
 			Classes:  []inventory.Class{{Channel: 0, Types: []int{0}}},
