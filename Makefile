@@ -26,7 +26,7 @@ lint: ## gofumpt and staticcheck, at the versions pinned in tools.mod
 format: ## gofumpt every file in place
 	$(TOOLS) gofumpt -w .
 
-bench: ## Go benchmarks, then the load scenarios with percentiles and an audit
+bench: ## Go benchmarks, then the load scenarios of docs/PERFORMANCE.md
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./...
 	$(GO) run ./cmd/rowlock bench
 

@@ -17,6 +17,7 @@ const (
 	connectionsMax     = 512
 	durationDefault    = time.Second
 	durationMax        = 5 * time.Minute
+	profileDurationMin = 5 * time.Second // a hundred samples a second and a processor
 	repeatsDefault     = 5
 	repeatsMax         = 99
 	rowsMin, rowsMax   = 2 * smallHallRows, 1_000
@@ -250,6 +251,8 @@ func (b *bench) profile(ctx context.Context, scenario string, arm contender) err
 	if b.config.Profiles == "" || arm.profile == nil {
 		return nil
 	}
+	defer func(as time.Duration) { b.config.Duration = as }(b.config.Duration)
+	b.config.Duration = max(b.config.Duration, profileDurationMin)
 	stop, err := arm.profile(ctx, filepath.Join(b.config.Profiles, scenario+"."+arm.name+".pprof"))
 	if err != nil {
 		return err

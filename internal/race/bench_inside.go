@@ -283,8 +283,7 @@ func requestBoards(to requests, event string) []byte {
 // before: inside this process, where no network is waited for, and over HTTP from a process of its own.
 // About a tenth of the house is held and a fifth sold, seat by seat.
 func openBoards(ctx context.Context, b *bench) ([]contender, error) {
-	alone := b.config
-	alone.Connections = 1
+	alone := func() BenchConfig { c := b.config; c.Connections = 1; return c }
 	var all []contender
 	if b.stage.Inside != nil {
 		in, err := b.openInside(ctx)
@@ -298,7 +297,7 @@ func openBoards(ctx context.Context, b *bench) ([]contender, error) {
 		service := b.openService(ctx, in, in.Store)
 		all = append(all, contender{
 			name: boardInside, profile: profileHere,
-			run:   func(ctx context.Context) (Figures, []string, error) { return f.watchInside(ctx, alone, service) },
+			run:   func(ctx context.Context) (Figures, []string, error) { return f.watchInside(ctx, alone(), service) },
 			audit: func(ctx context.Context) Audit { return audit(ctx, in.Target) },
 		})
 	}
@@ -312,7 +311,9 @@ func openBoards(ctx context.Context, b *bench) ([]contender, error) {
 	}
 	return append(all, contender{
 		name: boardHTTP, profile: arm.Profile,
-		run:   func(ctx context.Context) (Figures, []string, error) { return f.watchOverHTTP(ctx, alone, arm.URLs[0]) },
+		run: func(ctx context.Context) (Figures, []string, error) {
+			return f.watchOverHTTP(ctx, alone(), arm.URLs[0])
+		},
 		audit: func(ctx context.Context) Audit { return audit(ctx, arm.Target) },
 	}), nil
 }

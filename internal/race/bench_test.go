@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -680,5 +681,17 @@ func TestARunThatIsStoppedHalfWayHasNoFigure(t *testing.T) {
 	b := &bench{config: BenchConfig{Repeats: 1}}
 	if got, err := b.scenario(ctx, s, func(string) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestEveryScenarioIsDocumentedWithItsCommand(t *testing.T) {
+	page, err := os.ReadFile("../../docs/PERFORMANCE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range BenchScenarios() {
+		if !strings.Contains(string(page), "`rowlock bench --scenario "+s.Name+"`") {
+			t.Errorf("docs/PERFORMANCE.md does not say how to reproduce %s", s.Name)
+		}
 	}
 }

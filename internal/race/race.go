@@ -10,8 +10,8 @@
 // 2 exactly the right number win, 3 all or nothing, 4 only the token's owner, 5 expiry needs no
 // reaper, 6 one hold one order.
 //
-// The package holds the load scenarios of the bench as well (load.go): the same callers without the
-// referee, measured instead of judged, and audited at the end.
+// The package holds the benches as well (bench.go): callers without the referee, on connections of
+// their own making (wire.go), measured beside references that take turns with the server, and audited.
 package race
 
 import (
