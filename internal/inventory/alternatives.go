@@ -131,7 +131,7 @@ func (s *Service) alternatives(ctx context.Context, e *Event, plan *seatmap.Plan
 		return nil
 	}
 	l := out.losses
-	if l.enter(ctx) != nil {
+	if s.enter(ctx, l.gate) != nil {
 		return nil
 	}
 	defer l.leave()
@@ -139,7 +139,7 @@ func (s *Service) alternatives(ctx context.Context, e *Event, plan *seatmap.Plan
 	if lb == nil {
 		lb = s.boards.get(e.ID, newLiveBoard)
 	}
-	if lb.enter(ctx) != nil {
+	if s.enter(ctx, lb.gate) != nil {
 		return nil
 	}
 	defer lb.leave()

@@ -83,7 +83,7 @@ func newLiveBoard() *liveBoard { return &liveBoard{gate: newGate()} }
 // live returns an event's board as it stands now. The board is shared and must not be changed.
 func (s *Service) live(ctx context.Context, event string) (*Board, error) {
 	lb := s.boards.get(event, newLiveBoard)
-	if err := lb.enter(ctx); err != nil {
+	if err := s.enter(ctx, lb.gate); err != nil {
 		return nil, err
 	}
 	defer lb.leave()
@@ -101,7 +101,7 @@ func (s *Service) live(ctx context.Context, event string) (*Board, error) {
 // liveView returns an event's board ready to be sent: made once a position, sent to everybody.
 func (s *Service) liveView(ctx context.Context, event string, plan *seatmap.Plan) (*BoardView, error) {
 	lb := s.boards.get(event, newLiveBoard)
-	if err := lb.enter(ctx); err != nil {
+	if err := s.enter(ctx, lb.gate); err != nil {
 		return nil, err
 	}
 	defer lb.leave()

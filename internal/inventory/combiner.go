@@ -22,7 +22,8 @@ const (
 // an event is in flight, so a blocked event holds one connection and slows no other.
 type combiner[C, O any] struct {
 	send  func(ctx context.Context, event string, batch []C) ([]O, error)
-	units func(*C) int // how large a command is
+	units func(*C) int          // how large a command is
+	yield func(context.Context) // Config.Yield
 
 	mu     sync.Mutex
 	lanes  map[string]*lane[C, O]
@@ -49,7 +50,7 @@ var (
 )
 
 func newCombiner[C, O any](units func(*C) int, send func(context.Context, string, []C) ([]O, error)) *combiner[C, O] {
-	return &combiner[C, O]{send: send, units: units, lanes: make(map[string]*lane[C, O])}
+	return &combiner[C, O]{send: send, units: units, yield: func(context.Context) {}, lanes: make(map[string]*lane[C, O])}
 }
 
 // do runs one command in the next batch of its event and waits for the outcome. The error is the
@@ -61,6 +62,7 @@ func (c *combiner[C, O]) do(ctx context.Context, event string, command C) (O, er
 	}
 	select {
 	case <-t.done:
+		c.yield(ctx)
 		return t.out, t.err
 	case <-ctx.Done():
 		var none O

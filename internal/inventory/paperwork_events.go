@@ -339,7 +339,7 @@ func (s *Service) alter(ctx context.Context, c Caller, id string, once *Once,
 	}
 	// One change of an event at a time from here, so that only other nodes can make a decision stale.
 	turn := s.altering.get(id, newGate)
-	if err := turn.enter(ctx); err != nil {
+	if err := s.enter(ctx, turn); err != nil {
 		return nil, err
 	}
 	defer turn.leave()

@@ -26,6 +26,11 @@ type Config struct {
 	Store     Store
 	Catalogue Catalogue
 	Log       *slog.Logger
+
+	// Yield is called by whoever has just been let on by somebody else, behind a gate or with an
+	// answer, before it goes on. A simulation puts it to sleep there, so that a seed, and not the
+	// scheduler, decides who goes on first. Servers leave it nil.
+	Yield func(context.Context)
 }
 
 // Service is the inventory for a caller: keys instead of units, tokens instead of holds. It owns the
@@ -42,12 +47,17 @@ type Service struct {
 	plans     shelf[*cachedPlan]
 	boards    shelf[*liveBoard]
 	altering  shelf[gate] // one change of an event at a time
+	yield     func(context.Context)
 }
 
 // New makes a Service. Run must be running for lapsed holds to be tidied.
 func New(c Config) *Service {
-	return &Service{
-		store: c.Store, catalogue: c.Catalogue, log: c.Log,
+	yield := c.Yield
+	if yield == nil {
+		yield = func(context.Context) {}
+	}
+	s := &Service{
+		store: c.Store, catalogue: c.Catalogue, log: c.Log, yield: yield,
 		holds: newCombiner((*Command).units, func(ctx context.Context, event string, batch []Command) ([]Outcome, error) {
 			outcomes, err := c.Store.Apply(ctx, event, batch)
 			share(outcomes)
@@ -63,6 +73,17 @@ func New(c Config) *Service {
 		boards:   newShelf[*liveBoard](boardsKept),
 		altering: newShelf[gate](eventsKept),
 	}
+	s.holds.yield, s.sales.yield, s.fresh.yield = yield, yield, yield
+	return s
+}
+
+// enter goes through a gate.
+func (s *Service) enter(ctx context.Context, g gate) error {
+	err := g.enter(ctx)
+	if err == nil {
+		s.yield(ctx)
+	}
+	return err
 }
 
 // units is how many units a command names, for the bound of a batch.
@@ -126,7 +147,7 @@ type cachedEvent struct {
 // event reads an event, from a copy of at most eventAgeMax. The event is shared and must not be changed.
 func (s *Service) event(ctx context.Context, id string) (*Event, error) {
 	ce := s.events.get(id, func() *cachedEvent { return &cachedEvent{gate: newGate()} })
-	if err := ce.enter(ctx); err != nil {
+	if err := s.enter(ctx, ce.gate); err != nil {
 		return nil, err
 	}
 	defer ce.leave()
@@ -205,7 +226,7 @@ type cachedPlan struct {
 // plan returns the index of a map version.
 func (s *Service) plan(ctx context.Context, mapID string) (*seatmap.Plan, error) {
 	cp := s.plans.get(mapID, func() *cachedPlan { return &cachedPlan{gate: newGate()} })
-	if err := cp.enter(ctx); err != nil {
+	if err := s.enter(ctx, cp.gate); err != nil {
 		return nil, err
 	}
 	defer cp.leave()
