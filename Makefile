@@ -5,9 +5,10 @@ TOOLS := $(GO) tool -modfile=tools.mod
 
 FUZZTIME  ?= 20s
 BENCHTIME ?= 1s
+SIMSEEDS  ?= 20000
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench fuzz chaos
+.PHONY: help run test lint format bench fuzz sim chaos
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -32,6 +33,9 @@ bench: ## Go benchmarks, then the load scenarios of docs/PERFORMANCE.md
 
 fuzz: ## each fuzz target for FUZZTIME (20s)
 	FUZZTIME=$(FUZZTIME) ./scripts/fuzz.sh
+
+sim: ## the whole server in virtual time, SIMSEEDS seeds (20000) of faults
+	SIMSEEDS=$(SIMSEEDS) $(GO) test -timeout 6h -v -run 'TestSimulation$$' ./test/sim
 
 chaos: ## the races over and over, and the server killed under load; long
 	./scripts/chaos.sh

@@ -54,7 +54,7 @@ var floors = map[string]int{
 }
 
 // testRooms hold tests only, and may import anything.
-var testRooms = []string{"", "test"}
+var testRooms = []string{"", "test", "test/sim"}
 
 const (
 	functionLinesMax = 70
