@@ -1,9 +1,49 @@
 package sim
 
 import (
+	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/rowlock/rowlock/internal/inventory"
+	"github.com/rowlock/rowlock/internal/store/records"
+	"github.com/rowlock/rowlock/internal/store/sqlite"
 )
+
+func TestPromise5AClockThatStepsBackBeforeTheFirstSweepIsNoticed(t *testing.T) {
+	useClocks()
+	house := newTemplate(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := &clock{began: time.Now(), steps: []step{{offset: time.Hour}}}
+		path := filepath.Join(house.dir, "clock.db")
+		if err := copyFile(house.path, path); err != nil {
+			t.Fatal(err)
+		}
+		clocks.of.Store(path, c)
+		store, err := sqlite.Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		service := inventory.New(inventory.Config{Store: store, Catalogue: records.New(store)})
+		hold, err := service.Claim(t.Context(), inventory.ClaimRequest{Event: house.event, Basket: inventory.Basket{Seats: seats()[:1]}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.step(-time.Hour)
+		if _, err := store.Sweep(t.Context(), sweepMax); err != nil {
+			t.Fatal(err)
+		}
+		v, err := service.Look(t.Context(), inventory.HoldRef{Event: house.event, Token: hold.Token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := v.Hold.Deadline.Time().Sub(v.Now.Time()); left != holdTTL {
+			t.Errorf("the hold lives for %v more, not %v", left, holdTTL)
+		}
+	})
+}
 
 func TestAClockOfTheSimulationSaysWhatItIsTold(t *testing.T) {
 	began := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)

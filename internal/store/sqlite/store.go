@@ -68,7 +68,7 @@ type Store struct {
 	sheets  map[string]*sheet       // event id → its rows as remembered; the writer's
 	terms   sync.Map                // event id → *cachedEvent, by revision
 	failure atomic.Pointer[failure] // why the last write failed; nil when it did not
-	swept   inventory.Instant       // when Sweep last looked, by the database's clock; the sweeper's alone
+	swept   inventory.Instant       // when Open or Sweep last looked, by the database's clock; the sweeper's alone
 	closing sync.Once
 	closed  chan struct{}
 

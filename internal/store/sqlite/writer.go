@@ -181,9 +181,9 @@ func (s *Store) trim(ctx context.Context) error {
 // settleClock shortens the lives of holds that were made when the clock was ahead: after it has
 // stepped back they would outlive their caps by as much as it stepped. On other days it does nothing.
 func (s *Store) settleClock() error {
-	return s.writingAll("settling the clock", func() error {
-		now, err := s.writer.now()
-		if err != nil {
+	var now inventory.Instant
+	err := s.writingAll("settling the clock", func() (err error) {
+		if now, err = s.writer.now(); err != nil {
 			return err
 		}
 		for _, name := range []string{"settle_lines_all", "settle_holds_all"} {
@@ -193,14 +193,18 @@ func (s *Store) settleClock() error {
 		}
 		return nil
 	})
+	if err == nil {
+		s.swept = now
+	}
+	return err
 }
 
-// watchClock notices when the clock has stepped back since the last sweep.
+// watchClock notices when the clock has stepped back since the last sweep, or since the file was
+// opened. What could not be settled is noticed again by the next.
 func (s *Store) watchClock(now inventory.Instant) error {
-	before := s.swept
-	s.swept = now
-	if now+clockSlack < before {
+	if now+clockSlack < s.swept {
 		return s.settleClock()
 	}
+	s.swept = now
 	return nil
 }
