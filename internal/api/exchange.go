@@ -145,26 +145,46 @@ func (x *exchange) run(r *http.Request) error {
 	return rt.handle(s, x, r)
 }
 
-// ends gives the requests that begin within a second one context: without their connections' ends, and
-// with one of its own. A timer for each would cost more than many a handler. The context's values are
-// of whoever came first, and nobody's business. Safe for concurrent use.
+// ends gives the requests that begin within a second one end: not their connections', and one that a
+// timer for each would cost more than many a handler for. Safe for concurrent use.
 type ends struct {
 	mu    sync.Mutex
-	until time.Time // for whom the context is: those who come before
+	until time.Time // for whom the end is: those who come before
 	ctx   context.Context
 }
 
-// next is a context that ends after handlerTimeMax, or up to a second later.
+// next is a context that ends after handlerTimeMax, or up to a second later, with the request's values.
 func (e *ends) next(r *http.Request) context.Context {
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ctx == nil || !now.Before(e.until) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), handlerTimeMax+time.Second)
+		ctx, cancel := context.WithTimeout(valueless{context.WithoutCancel(r.Context())}, handlerTimeMax+time.Second)
 		context.AfterFunc(ctx, cancel)
 		e.ctx, e.until = ctx, now.Add(time.Second)
 	}
-	return e.ctx
+	return detached{e.ctx, r.Context()}
+}
+
+// valueless is a context without its values, for what many requests share.
+type valueless struct{ context.Context }
+
+// Value implements context.Context.
+func (valueless) Value(any) any { return nil }
+
+// detached is a request's context with an end that it shares. The end is asked for a value first: by
+// one of its own, contexts made from this one find it without a goroutine each.
+type detached struct {
+	context.Context
+	request context.Context
+}
+
+// Value implements context.Context.
+func (d detached) Value(key any) any {
+	if v := d.Context.Value(key); v != nil {
+		return v
+	}
+	return d.request.Value(key)
 }
 
 // receive finds out who sends a body and reads it. A request without one waits for nobody, and takes
