@@ -35,7 +35,7 @@ fuzz: ## each fuzz target for FUZZTIME (20s)
 	FUZZTIME=$(FUZZTIME) ./scripts/fuzz.sh
 
 sim: ## the whole server in virtual time, SIMSEEDS seeds (20000) of faults
-	SIMSEEDS=$(SIMSEEDS) $(GO) test -timeout 6h -v -run 'TestSimulation$$' ./test/sim
+	SIMSEEDS=$(SIMSEEDS) $(GO) test -timeout 6h -v -run '^TestSimulation$$' ./test/sim
 
 chaos: ## the races over and over, and the server killed under load; long
 	./scripts/chaos.sh

@@ -31,5 +31,5 @@ go test "${race[@]}" -shuffle=on -timeout 30m "$@" ./...
 # and of the simulation's seeds it leaves time for few. Here are the others.
 if [ ${#race[@]} -gt 0 ]; then
 	go test -run 'PowerCut|TheCuts|AFaultAtAny|ADiskThat' -timeout 10m ./internal/store/sqlite
-	go test -run 'TestSimulation$' -timeout 30m ./test/sim
+	go test -run '^TestSimulation$' -timeout 30m ./test/sim
 fi

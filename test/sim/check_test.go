@@ -198,7 +198,7 @@ func (l *ledger) deadlines(h *life, o *op, cap time.Duration) {
 	switch {
 	case o.status == http.StatusOK && o.held != nil && o.held.State == "live":
 		h.last = later(h.last, o.held.ExpiresAt)
-		if prolongs && o.seen && !o.echo {
+		if prolongs && o.seen && !o.echo && (o.kind == "extend" || o.before != nil) { // adding what the hold has does nothing
 			h.leases = append(h.leases, lease{o.answered, min(cap, l.clock.after(o.first, h.ttl))})
 		}
 	case prolongs && o.unknown():

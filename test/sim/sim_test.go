@@ -23,7 +23,7 @@ var (
 )
 
 func replay(seed uint64) string {
-	return fmt.Sprintf("go test ./test/sim -run TestSimulation -v -seed=%d", seed)
+	return fmt.Sprintf("go test ./test/sim -run ^TestSimulation$ -v -seed=%d", seed)
 }
 
 // seedCount is how many seeds are run: SIMSEEDS, or what is set for this kind of run.
