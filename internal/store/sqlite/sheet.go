@@ -15,14 +15,22 @@ const (
 	sheetHoldsRead = 1 << 12 // holds that are read to begin with
 )
 
+// sheetBounds says how much is remembered. Numbers as the constants have them, but in tests.
+type sheetBounds struct{ sheets, units, holds, holdsRead int }
+
+func boundsOfSheets() sheetBounds {
+	return sheetBounds{sheets: sheetsMax, units: sheetUnitsMax, holds: sheetHoldsMax, holdsRead: sheetHoldsRead}
+}
+
 // sheet remembers rows of one event as the last commit left them. The server has the file to itself,
 // so what it wrote itself is what stands there: a batch judged from a sheet is judged by the locked
 // rows, and one that changes nothing costs the database nothing. The rows stay the authority: whatever
 // is written says which row it expects, the schema has the last word, and a transaction that does not
 // commit takes its sheet with it. Used by who holds the writer.
 type sheet struct {
-	n     int64 // the event's number
-	event *inventory.Event
+	n      int64 // the event's number
+	event  *inventory.Event
+	bounds sheetBounds
 	// version of the last commit. Whoever has it need not read it.
 	version int64
 	units   []unitRow // by unit, as far as they were asked for
@@ -53,7 +61,7 @@ func (s *Store) sheetOf(event string) (*sheet, error) {
 	if err != nil {
 		return nil, err
 	}
-	sh := &sheet{n: cached.n, event: cached.event, holds: make(map[inventory.HoldKey]*inventory.Hold)}
+	sh := &sheet{n: cached.n, event: cached.event, bounds: s.bounds, holds: make(map[inventory.HoldKey]*inventory.Hold)}
 	if sh.version, err = s.writer.version(sh.n); err != nil {
 		return nil, err
 	}
@@ -63,7 +71,7 @@ func (s *Store) sheetOf(event string) (*sheet, error) {
 	if s.lock == nil {
 		return sh, nil // beside a server nothing can be remembered
 	}
-	if len(s.sheets) >= sheetsMax {
+	if len(s.sheets) >= s.bounds.sheets {
 		for other := range s.sheets {
 			delete(s.sheets, other)
 			break
@@ -80,11 +88,11 @@ func (sh *sheet) readHolds(c *conn) error {
 		k := keyOf(st, 8)
 		sh.holds[k], decodeErr = scanHold(st, k)
 		return decodeErr == nil
-	}, sh.n, sheetHoldsRead+1)
+	}, sh.n, sh.bounds.holdsRead+1)
 	if err == nil {
 		err = decodeErr
 	}
-	if sh.every = len(sh.holds) <= sheetHoldsRead; !sh.every {
+	if sh.every = len(sh.holds) <= sh.bounds.holdsRead; !sh.every {
 		clear(sh.holds)
 	}
 	return err
@@ -121,24 +129,29 @@ func (sh *sheet) remember(version int64, eff *inventory.Effects) {
 		delete(sh.holds, k)
 	}
 	for _, h := range eff.UpdateHolds {
-		sh.holds[h.Key] = h
+		sh.keep(h)
 	}
 	for _, h := range eff.InsertHolds {
-		if len(sh.holds) >= sheetHoldsMax {
-			clear(sh.holds)
-			sh.every = false
-		}
-		sh.holds[h.Key] = h
+		sh.keep(h)
 	}
+}
+
+// keep remembers a hold. Where there is no room for another, all are forgotten and read as they are asked for.
+func (sh *sheet) keep(h *inventory.Hold) {
+	if _, there := sh.holds[h.Key]; !there && len(sh.holds) >= sh.bounds.holds {
+		clear(sh.holds)
+		sh.every = false
+	}
+	sh.holds[h.Key] = h
 }
 
 // unit is where a unit's row is remembered, nil for one that is not.
 func (sh *sheet) unit(u inventory.Unit) *unitRow {
-	if u < 0 || u >= sheetUnitsMax {
+	if u < 0 || int(u) >= sh.bounds.units {
 		return nil
 	}
 	if int(u) >= len(sh.units) {
-		grown := make([]unitRow, max(int(u)+1, min(2*len(sh.units), sheetUnitsMax)))
+		grown := make([]unitRow, max(int(u)+1, min(2*len(sh.units), sh.bounds.units)))
 		copy(grown, sh.units)
 		sh.units = grown
 	}

@@ -66,6 +66,7 @@ type Store struct {
 	db      *sql.DB
 
 	sheets  map[string]*sheet       // event id → its rows as remembered; the writer's
+	bounds  sheetBounds             // of sheets
 	terms   sync.Map                // event id → *cachedEvent, by revision
 	failure atomic.Pointer[failure] // why the last write failed; nil when it did not
 	swept   inventory.Instant       // when Open or Sweep last looked, by the database's clock; the sweeper's alone
@@ -173,7 +174,10 @@ func openExisting(ctx context.Context, path string, writable bool) (*Store, erro
 }
 
 func open(ctx context.Context, m medium, writable bool) (*Store, error) {
-	s := &Store{medium: m, epoch: newEpoch(), readers: make(chan *conn, readersMax), sheets: make(map[string]*sheet), closed: make(chan struct{}), walMax: walBytesMax}
+	s := &Store{
+		medium: m, epoch: newEpoch(), readers: make(chan *conn, readersMax), closed: make(chan struct{}),
+		sheets: make(map[string]*sheet), bounds: boundsOfSheets(), walMax: walBytesMax,
+	}
 	if err := m.refuseForeign(writable); err != nil {
 		return nil, err
 	}
