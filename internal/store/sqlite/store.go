@@ -237,7 +237,9 @@ func lockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// settings makes a connection safe, and asserts of one that may write that it is.
+// settings makes a connection safe, and asserts of one that may write that it is. Pages of a transaction
+// are not spilled before it commits: what is rolled back would stay in the connection's buffer of the log,
+// and be written over what others committed there since (walfile.go).
 func (m medium) settings(writable bool) func(*sqlite3.Conn) error {
 	return func(c *sqlite3.Conn) error {
 		if err := c.BusyTimeout(busyTimeout); err != nil {
@@ -246,7 +248,7 @@ func (m medium) settings(writable bool) func(*sqlite3.Conn) error {
 		if !writable { // a backup need not be in WAL, and nothing will be written
 			return c.Exec("PRAGMA query_only = ON; PRAGMA synchronous = FULL")
 		}
-		if err := c.Exec("PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON; PRAGMA synchronous = " + m.synchronous +
+		if err := c.Exec("PRAGMA journal_mode = WAL; PRAGMA cache_spill = OFF; PRAGMA foreign_keys = ON; PRAGMA synchronous = " + m.synchronous +
 			"; PRAGMA wal_autocheckpoint = " + strconv.Itoa(m.checkpoint)); err != nil {
 			return err
 		}
@@ -264,8 +266,13 @@ func (m medium) assertSafe(c *sqlite3.Conn) error {
 	if err != nil {
 		return err
 	}
-	if mode != "wal" || (level != "2" && m.synchronous == "FULL") {
-		return fmt.Errorf("journal_mode is %s and synchronous %s, want wal and 2 (FULL); the file system may not support WAL", mode, level)
+	spill, err := pragma(c, "cache_spill")
+	if err != nil {
+		return err
+	}
+	if mode != "wal" || (level != "2" && m.synchronous == "FULL") || spill != "0" {
+		return fmt.Errorf("journal_mode is %s, synchronous %s and cache_spill %s, want wal, 2 (FULL) and 0; the file system may not support WAL",
+			mode, level, spill)
 	}
 	return nil
 }
