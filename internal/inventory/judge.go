@@ -220,8 +220,8 @@ func (b *bench) dead(k HoldKey) *Refusal {
 
 // claim makes a hold of all that is wanted, or of nothing.
 func (b *bench) claim(c *Command) Outcome {
-	if hc := b.hold(c.Key); hc.is != nil { // a retry that finds its own effect
-		if hc.is.Deadline <= b.now {
+	if hc := b.hold(c.Key); hc.is != nil || hc.was != nil { // a retry that finds its own effect, if only to see it end
+		if hc.is == nil || hc.is.Deadline <= b.now {
 			return Outcome{Refusal: refuse(HoldExpired)}
 		}
 		return Outcome{Hold: hc.is, Warnings: warningsOf(b.alone(c, hc.is.Lines, hc.is.Lines)), Replayed: true}

@@ -570,6 +570,23 @@ func TestPromisesHoldUnderAnyCommands(t *testing.T) {
 	})
 }
 
+// TestAClaimThatComesAgainIsNotMadeAnewInTheBatchThatEndedItsHold: what the rows keep of a hold is when it was
+// made and how long it may live, so under its key there is no other.
+func TestAClaimThatComesAgainIsNotMadeAnewInTheBatchThatEndedItsHold(t *testing.T) {
+	s := newSheet(2, 5)
+	terms := testTerms()
+	first := claimN(1, Want{Unit: 0, Type: 0, Quantity: 1})
+	s.judge(t, start, terms, first)
+	later := start.Add(terms.HoldSeconds)
+	out := s.judge(t, later, terms, Command{Verb: Expire, Key: keyN(1), By: "store"}, first)
+	if out[1].Refusal == nil || out[1].Refusal.Code != HoldExpired {
+		t.Errorf("the claim again: %+v", out[1])
+	}
+	if h, there := s.holds[keyN(1)]; there {
+		t.Errorf("there is a hold: %+v", h)
+	}
+}
+
 func drawSale(t *rapid.T) Sale {
 	n := rapid.IntRange(1, 12).Draw(t, "hold")
 	return Sale{Key: keyN(n), Order: fmt.Sprintf("ord_%d_%d", n, rapid.IntRange(1, 9).Draw(t, "order")), Buyer: Buyer{Email: "buyer@example.com", Hash: [16]byte{byte(n % 3)}}}
