@@ -2,6 +2,10 @@ package sqlite
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
@@ -98,4 +102,88 @@ type Medium struct {
 func OpenOn(ctx context.Context, path string, m Medium) (*Store, error) {
 	vfs.Register(m.Name, walFiles{m.Files})
 	return openServer(ctx, medium{path: path, files: m.Name, synchronous: m.Synchronous, checkpoint: m.Checkpoint})
+}
+
+// SetSheetBounds makes little be remembered: how many events, units and holds of one, and holds read to begin with.
+func (s *Store) SetSheetBounds(sheets, units, holds, holdsRead int) {
+	s.write.Lock()
+	defer s.write.Unlock()
+	s.forget("")
+	s.bounds = sheetBounds{sheets: sheets, units: units, holds: holds, holdsRead: holdsRead}
+}
+
+// PlainRows are the rows behind what a judge is shown, without what is remembered; failed is why they
+// could not be read.
+func PlainRows(r inventory.Rows) (plain inventory.Rows, failed func() error) {
+	remembered := r.(*sheetRows)
+	return &remembered.rows, func() error { return remembered.err }
+}
+
+// SettleClock does what the store does when its clock has stepped back.
+func (s *Store) SettleClock() error { return s.settleClock() }
+
+// ReopenWriter does what the store does when its writing connection cannot be trusted.
+func (s *Store) ReopenWriter() {
+	s.write.Lock()
+	defer s.write.Unlock()
+	s.reopenWriter()
+}
+
+// CompareSheets says how many events are remembered, and where what is remembered differs from the rows.
+func (s *Store) CompareSheets() (remembered int, differences []string, err error) {
+	s.write.Lock()
+	defer s.write.Unlock()
+	note := func(event, format string, args ...any) {
+		differences = append(differences, event+": "+fmt.Sprintf(format, args...))
+	}
+	for id, sh := range s.sheets {
+		if err := s.compareSheet(sh, func(format string, args ...any) { note(id, format, args...) }); err != nil {
+			return 0, nil, err
+		}
+	}
+	return len(s.sheets), differences, nil
+}
+
+func (s *Store) compareSheet(sh *sheet, note func(format string, args ...any)) error {
+	e, err := scanEvent(s.writer, sh.event.ID)
+	if err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(e, sh.event) {
+		note("the event is %+v, not %+v", e, sh.event)
+	}
+	version, err := s.writer.version(sh.n)
+	if err != nil {
+		return err
+	}
+	if version != sh.version {
+		note("version %d, not %d", version, sh.version)
+	}
+	r := &rows{c: s.writer, n: sh.n}
+	for u, is := range sh.units {
+		if !is.read {
+			continue
+		}
+		a, _ := r.Allocation(inventory.Unit(u))
+		row := unitRow{capacity: a.Capacity, held: a.Held, reserved: a.Reserved, class: int32(a.Class), seat: a.Seat, read: true, soonest: is.soonest}
+		if row != is {
+			note("unit %d is %+v, not %+v", u, row, is)
+		}
+		if soonest := r.soonest(inventory.Unit(u)); soonest < is.soonest {
+			note("a line on unit %d ends at %d, before %d", u, soonest, is.soonest)
+		}
+	}
+	for k, is := range sh.holds {
+		if h, _ := r.Hold(k); !reflect.DeepEqual(h, is) {
+			note("hold %x is %+v, not %+v", k, h, is)
+		}
+	}
+	if sh.every {
+		count := 0
+		err = s.writer.each("holds_all", func(*sqlite3.Stmt) bool { count++; return true }, sh.n, math.MaxInt32)
+		if count != len(sh.holds) {
+			note("%d holds, not %d, and all are said to be there", count, len(sh.holds))
+		}
+	}
+	return errors.Join(r.err, err)
 }

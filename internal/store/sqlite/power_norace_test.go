@@ -8,4 +8,6 @@ const (
 	powerCutsOfTwin = 300
 	faultSteps      = 40 // that fail, of each kind
 	fullDisks       = 30 // that fill up
+	histories       = 40 // of what is remembered
+	historySteps    = 120
 )

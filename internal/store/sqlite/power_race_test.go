@@ -9,4 +9,6 @@ const (
 	powerCutsOfTwin = 30
 	faultSteps      = 6 // that fail, of each kind
 	fullDisks       = 5 // that fill up
+	histories       = 5 // of what is remembered
+	historySteps    = 120
 )
