@@ -145,10 +145,13 @@ func (s *Store) forgetRecords(limit int) error {
 		return err
 	}
 	now, err := s.writer.now()
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.writer.exec("forget_records_all", now-inventory.Instant(recordLifetime.Microseconds()), limit)
 	}
-	return s.writer.exec("forget_records_all", now-inventory.Instant(recordLifetime.Microseconds()), limit)
+	if err != nil {
+		err = s.fault(err)
+	}
+	return err
 }
 
 type judgement func(inventory.Instant, *inventory.Terms, inventory.Rows) *inventory.Effects

@@ -26,6 +26,8 @@ type disk struct {
 	off   bool                // the power is cut
 	at    string              // in the middle of which step
 
+	births int // how often all open files were closed by force
+
 	cutAt int              // the step before which the power is cut; 0: never
 	fail  func(step) error // a step fails with it; nil: none does
 }
@@ -74,7 +76,7 @@ func (d *disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, v
 	if d.files[base] == nil {
 		d.files[base] = new(platter)
 	}
-	return &diskFile{File: f, disk: d, name: base, kind: kindOf(base)}, out, nil
+	return &diskFile{File: f, disk: d, name: base, kind: kindOf(base), born: d.births}, out, nil
 }
 
 // Delete implements vfs.VFS.
@@ -174,6 +176,25 @@ type diskFile struct {
 	disk *disk
 	name string
 	kind string
+	born int
+}
+
+// closeAll closes every file that is open, under whoever has it open.
+func (d *disk) closeAll() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.births++
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *diskFile) ReadAt(p []byte, off int64) (int, error) {
+	f.disk.mu.Lock()
+	closed := f.born < f.disk.births
+	f.disk.mu.Unlock()
+	if closed {
+		return 0, os.ErrClosed
+	}
+	return f.File.ReadAt(p, off)
 }
 
 // SharedMemory implements vfs.FileSharedMemory.
@@ -188,6 +209,9 @@ func (f *diskFile) SharedMemory() vfs.SharedMemory {
 func (f *diskFile) do(what string, c change, really func() error) error {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
+	if f.born < f.disk.births {
+		return os.ErrClosed
+	}
 	if err := f.disk.take(step{file: f.kind, what: what}); err != nil {
 		return err
 	}
@@ -236,6 +260,9 @@ func (f *diskFile) Sync(vfs.SyncFlag) error {
 	d := f.disk
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if f.born < d.births {
+		return os.ErrClosed
+	}
 	p := d.files[f.name]
 	err := d.take(step{file: f.kind, what: "sync"})
 	switch {

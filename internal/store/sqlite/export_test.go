@@ -123,10 +123,10 @@ func PlainRows(r inventory.Rows) (plain inventory.Rows, failed func() error) {
 func (s *Store) SettleClock() error { return s.settleClock() }
 
 // ReopenWriter does what the store does when its writing connection cannot be trusted.
-func (s *Store) ReopenWriter() {
+func (s *Store) ReopenWriter() error {
 	s.write.Lock()
 	defer s.write.Unlock()
-	s.reopenWriter()
+	return s.reopenWriter()
 }
 
 // CompareSheets says how many events are remembered, and where what is remembered differs from the rows.

@@ -10,4 +10,5 @@ const (
 	fullDisks       = 30 // that fill up
 	histories       = 40 // of what is remembered
 	historySteps    = 120
+	restarts        = 40 // after a kill
 )

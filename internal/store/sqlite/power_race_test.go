@@ -11,4 +11,5 @@ const (
 	fullDisks       = 5 // that fill up
 	histories       = 5 // of what is remembered
 	historySteps    = 120
+	restarts        = 6 // after a kill
 )

@@ -268,12 +268,18 @@ func (e *evening) goOnAndLook(t *testing.T) []string {
 // lookAfter looks at what the disk may have kept.
 func (e *evening) lookAfter(t *testing.T) []string {
 	t.Helper()
+	return e.look(t, e.imageAfter(t))
+}
+
+// imageAfter is the file as the disk may have kept it.
+func (e *evening) imageAfter(t *testing.T) (path string) {
+	t.Helper()
 	e.disk.cut()
 	after := t.TempDir()
 	if err := e.disk.image(after, rand.New(rand.NewPCG(e.seed, 7))); err != nil {
 		t.Fatal(err)
 	}
-	return e.look(t, filepath.Join(after, "evening.db"))
+	return filepath.Join(after, "evening.db")
 }
 
 func (e *evening) open(t *testing.T) *sqlite.Store {

@@ -153,7 +153,9 @@ func (h *history) disturb(ctx context.Context, event string, what int) error {
 		return h.store.SettleClock()
 	case 2:
 		h.seen["reopened"]++
-		h.store.ReopenWriter()
+		if err := h.store.ReopenWriter(); err != nil {
+			return err
+		}
 		h.seen["backed up"]++
 		return h.store.Backup(ctx, filepath.Join(h.dir, fmt.Sprintf("copy-%d", h.n)))
 	default:

@@ -62,6 +62,7 @@ type Store struct {
 
 	write   sync.Mutex // one writer at a time, in Go, so that waiting costs no polling
 	writer  *conn      // nil when opened for reading
+	worn    bool       // the writer met what it may not get over, and is replaced before it is used again
 	readers chan *conn // at most readersMax
 	db      *sql.DB
 
@@ -70,8 +71,11 @@ type Store struct {
 	terms   sync.Map                // event id → *cachedEvent, by revision
 	failure atomic.Pointer[failure] // why the last write failed; nil when it did not
 	swept   inventory.Instant       // when Open or Sweep last looked, by the database's clock; the sweeper's alone
-	closing sync.Once
-	closed  chan struct{}
+	// What the log was found with when the file was opened may not be on the disk: whoever wrote it may have
+	// died before it was flushed, or the flush failed, after which the pages count as clean.
+	doubtful atomic.Bool
+	closing  sync.Once
+	closed   chan struct{}
 
 	walMax int64 // bytes; walBytesMax, but in tests
 }
@@ -116,7 +120,11 @@ func openServer(ctx context.Context, m medium) (*Store, error) {
 		return nil, fmt.Errorf("database %s: %w", path, explain(path, err))
 	}
 	s.lock = lock
-	if s.locked, err = lock.Stat(); err == nil {
+	s.doubtful.Store(true)
+	if err = s.restartLog(); err == nil {
+		s.locked, err = lock.Stat()
+	}
+	if err == nil {
 		err = migrate(ctx, s.db)
 	}
 	if err == nil {
@@ -202,6 +210,7 @@ func open(ctx context.Context, m medium, writable bool) (*Store, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(readersMax)
+	db.SetMaxIdleConns(readersMax)
 	s.db = db
 	for range readersMax {
 		s.readers <- nil // opened when first needed
@@ -504,7 +513,13 @@ func (s *Store) read(ctx context.Context, fn func(*conn) error) (err error) {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { s.readers <- c }()
+	defer func() {
+		if c != nil && errors.Is(err, sqlite3.IOERR) {
+			c.Close() // where a descriptor is gone, no retry on it succeeds
+			c = nil
+		}
+		s.readers <- c
+	}()
 	if s.isClosed() {
 		return ErrClosed
 	}

@@ -85,6 +85,9 @@ func (s *Store) writable() error {
 	if f := s.failure.Load(); f != nil && f.final {
 		return f.err
 	}
+	if s.worn {
+		return s.reopenWriter()
+	}
 	return nil
 }
 
@@ -107,17 +110,23 @@ func (s *Store) present() error {
 func (s *Store) rollback() {
 	if !s.writer.GetAutocommit() {
 		if err := s.writer.Exec("ROLLBACK"); err != nil {
-			// The connection cannot be trusted with another batch; a new one starts from the file.
-			s.reopenWriter()
+			s.worn = true // what it would show the next batch was never committed
 		}
 	}
 }
 
-func (s *Store) reopenWriter() {
-	if fresh, err := s.medium.open(true); err == nil {
-		s.writer.Close()
-		s.writer = fresh
+// reopenWriter gives the store another writing connection, and paperwork others, too: where a descriptor
+// is gone, no retry on it succeeds. It begins with what is committed.
+func (s *Store) reopenWriter() error {
+	fresh, err := s.medium.open(true)
+	if err != nil {
+		return fmt.Errorf("database %s: opened again: %w", s.path, explain(s.path, err))
 	}
+	s.writer.Close() // of no use any more, whatever it says
+	s.writer, s.worn = fresh, false
+	s.db.SetMaxIdleConns(0)
+	s.db.SetMaxIdleConns(readersMax)
+	return nil
 }
 
 // fault keeps why a write failed, says what an operator must know of it, and makes what room there
@@ -132,6 +141,7 @@ func (s *Store) fault(err error) error {
 			explained = errors.Join(explained, checkpoint)
 		}
 		s.failure.Store(&failure{err: explained})
+		s.worn = s.worn || errors.Is(err, sqlite3.IOERR)
 	}
 	return explained
 }
@@ -141,10 +151,11 @@ func (s *Store) tryWriting() error {
 	return s.writingAll("trying to write", func() error { return s.writer.Exec("PRAGMA user_version = 0") })
 }
 
-// trim begins the write-ahead log anew when it has grown past its bound. Readers that follow each
-// other closely keep SQLite from doing so by itself, so for this moment there are none.
+// trim begins the write-ahead log anew when it has grown past its bound, or could not be when the file
+// was opened. Readers that follow each other closely keep SQLite from doing so by itself, so for this
+// moment there are none.
 func (s *Store) trim(ctx context.Context) error {
-	if size(s.path+"-wal") <= s.walMax {
+	if !s.doubtful.Load() && size(s.path+"-wal") <= s.walMax {
 		return nil
 	}
 	taken := make([]*conn, 0, readersMax)
@@ -168,12 +179,21 @@ func (s *Store) trim(ctx context.Context) error {
 	if err := s.writable(); err != nil {
 		return err
 	}
+	return s.restartLog()
+}
+
+// restartLog copies back what is in the log, flushes it and begins the log anew. While somebody outside
+// reads it is not done, which is no error. Called by who holds the writer.
+func (s *Store) restartLog() error {
 	if err := s.writer.BusyTimeout(checkpointWait); err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
-	err := s.writer.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	busy, err := pragma(s.writer.Conn, "wal_checkpoint(TRUNCATE)")
 	if errors.Is(err, sqlite3.BUSY) {
-		err = nil // somebody outside reads; the next sweep tries again
+		busy, err = "1", nil
+	}
+	if err == nil && busy == "0" {
+		s.doubtful.Store(false)
 	}
 	return errors.Join(err, s.writer.BusyTimeout(busyTimeout))
 }
