@@ -16,7 +16,7 @@ type conn struct {
 }
 
 func (m medium) open(writable bool) (*conn, error) {
-	c, err := sqlite3.Open(m.uri())
+	c, err := sqlite3.Open(m.uri("rw"))
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"reflect"
 
 	"github.com/ncruces/go-sqlite3"
@@ -82,6 +83,9 @@ func (s *Store) ReadAllAlong(ctx context.Context, begun chan<- struct{}, stop <-
 
 // BeginFile does of the making of a file what comes before it is marked as ours.
 func BeginFile(path string) error {
+	if err := os.WriteFile(path, nil, fileMode); err != nil {
+		return err
+	}
 	c, err := onDisk(path).open(true)
 	if err != nil {
 		return err

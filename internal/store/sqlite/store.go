@@ -59,6 +59,7 @@ type Store struct {
 	epoch  string
 	lock   *os.File    // held by a server, nil otherwise
 	locked os.FileInfo // of lock: which file it is
+	logged os.FileInfo // of the log beside it
 
 	write   sync.Mutex // one writer at a time, in Go, so that waiting costs no polling
 	writer  *conn      // nil when opened for reading
@@ -123,6 +124,9 @@ func openServer(ctx context.Context, m medium) (*Store, error) {
 	s.doubtful.Store(true)
 	if err = s.restartLog(); err == nil {
 		s.locked, err = lock.Stat()
+	}
+	if err == nil {
+		s.logged, err = os.Stat(path + "-wal")
 	}
 	if err == nil {
 		err = migrate(ctx, s.db)
@@ -204,7 +208,7 @@ func open(ctx context.Context, m medium, writable bool) (*Store, error) {
 			return nil, err
 		}
 	}
-	db, err := driver.Open(m.uri()+"&_txlock=immediate", m.settings(writable))
+	db, err := driver.Open(m.uri("rw")+"&_txlock=immediate", m.settings(writable))
 	if err != nil {
 		s.Close()
 		return nil, err
@@ -222,11 +226,12 @@ func open(ctx context.Context, m medium, writable bool) (*Store, error) {
 // never mistaken for this one's.
 func newEpoch() string { return "k" + strings.ToLower(rand.Text()[:epochLength]) }
 
-// uri names the file to the driver. modeof gives what SQLite puts beside it (-wal) the mode of
-// the file itself, as SQLite does everywhere: they hold the same addresses.
-func (m medium) uri() string {
+// uri names the file to the driver, which opens it as mode says ("ro", "rw") and never makes it: at a path
+// from which the file was moved there shall be no other. modeof gives what SQLite puts beside it (-wal) the
+// mode of the file itself, as SQLite does everywhere: they hold the same addresses.
+func (m medium) uri(mode string) string {
 	path := strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23", "&", "%26").Replace(m.path)
-	return "file:" + path + "?vfs=" + m.files + "&_pragma=busy_timeout(5000)&modeof=" + path
+	return "file:" + path + "?vfs=" + m.files + "&mode=" + mode + "&_pragma=busy_timeout(5000)&modeof=" + path
 }
 
 // lockFile takes the server's lock on the file itself. It ends with the process, however that ends,
@@ -318,7 +323,11 @@ func (m medium) refuseForeign(writable bool) error {
 
 // refuseMarked looks at whose mark a database has.
 func (m medium) refuseMarked(access sqlite3.OpenFlag, writable bool) error {
-	c, err := sqlite3.OpenFlags(m.uri(), access|sqlite3.OPEN_URI)
+	mode := "ro"
+	if access&sqlite3.OPEN_READWRITE != 0 {
+		mode = "rw"
+	}
+	c, err := sqlite3.OpenFlags(m.uri(mode), access|sqlite3.OPEN_URI)
 	if err != nil {
 		return err
 	}
@@ -439,7 +448,10 @@ func (s *Store) Ready(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.present(); err != nil {
+	s.write.Lock()
+	err := s.mayWrite()
+	s.write.Unlock()
+	if err != nil {
 		return err
 	}
 	return s.read(ctx, func(c *conn) error {

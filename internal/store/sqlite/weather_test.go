@@ -333,6 +333,58 @@ func TestAFileThatIsMovedAwayIsNotWrittenAndItsLogNotTakenOver(t *testing.T) {
 	again.audit(t)
 }
 
+// TestPromise7ALogThatIsRemovedIsNotWrittenAndWhatIsInItSaved removes the log under a store that is then killed.
+func TestPromise7ALogThatIsRemovedIsNotWrittenAndWhatIsInItSaved(t *testing.T) {
+	h := newHouse(t, 600)
+	ctx, path := t.Context(), h.path(t)
+	seats := h.seats(t)
+	kept, err := h.service.Claim(ctx, claimOf(h, seats[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, beside := range []string{"-wal", "-shm"} {
+		if err := os.Remove(path + beside); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := h.service.Claim(ctx, claimOf(h, seats[1])); !errors.Is(err, sqlite.ErrMoved) {
+		t.Errorf("a claim: %v", err)
+	}
+	if err := h.store.Ready(ctx); !errors.Is(err, sqlite.ErrMoved) {
+		t.Errorf("ready: %v", err)
+	}
+	data, err := os.ReadFile(path) // all that is left when the server is killed now
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(t.TempDir(), "left.db")
+	if err := os.WriteFile(left, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := openHouse(t, left)
+	if _, err := again.service.Look(ctx, inventory.HoldRef{Event: h.event, Token: kept.Token}); err != nil {
+		t.Errorf("a hold from before: %v", err)
+	}
+	again.audit(t)
+}
+
+// TestNothingIsMadeWhereTheFileWas reads and writes through new connections after the file was moved away.
+func TestNothingIsMadeWhereTheFileWas(t *testing.T) {
+	h := openHouse(t, closedFile(t))
+	path := h.path(t)
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	for range 8 {
+		if _, err := h.store.Board(t.Context(), "evt_none"); err == nil {
+			t.Error("a board was read")
+		}
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file was made: %v", err)
+	}
+}
+
 func TestTheLogIsBegunAnewPastItsBound(t *testing.T) {
 	h := newHouse(t, 600)
 	ctx := t.Context()

@@ -91,19 +91,25 @@ func (s *Store) writable() error {
 	return nil
 }
 
-// present checks that the path still leads to the file that is locked: otherwise another server could
-// open what stands there now, and both would write into one write-ahead log.
+// present checks that the path still leads to the file that is locked, and beside it to the log that is
+// written: otherwise another server could open what stands there now, and both would write into one log, or
+// what is acknowledged would go into a log that nobody finds again. Called by who holds the writer.
 func (s *Store) present() error {
-	if s.lock == nil {
+	if s.lock == nil || leadsTo(s.path, s.locked) && leadsTo(s.path+"-wal", s.logged) {
 		return nil
 	}
-	there, err := os.Stat(s.path)
-	if err == nil && os.SameFile(s.locked, there) {
-		return nil
+	err := fmt.Errorf("database %s: %w", s.path, ErrMoved)
+	// A log that is gone from its directory is still open here, and what is in it belongs into the file.
+	if saving := s.writer.Exec("PRAGMA wal_checkpoint(PASSIVE)"); saving != nil {
+		err = errors.Join(err, saving)
 	}
-	err = fmt.Errorf("database %s: %w", s.path, ErrMoved)
 	s.failure.Store(&failure{err: err, final: true})
 	return err
+}
+
+func leadsTo(path string, file os.FileInfo) bool {
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(file, there)
 }
 
 // rollback leaves the writer ready for the next batch. SQLite may have rolled back by itself.
