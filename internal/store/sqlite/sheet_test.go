@@ -392,3 +392,22 @@ func (h *history) end() {
 		h.t.Errorf("seed %d: %v", h.seed, err)
 	}
 }
+
+// TestAStoreBesideAServerRemembersNothing, for another writes the rows that it would remember.
+func TestAStoreBesideAServerRemembersNothing(t *testing.T) {
+	h := newHouse(t, 600)
+	beside, err := sqlite.OpenBeside(t.Context(), h.path(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer beside.Close()
+	seats := h.seats(t)
+	for i, service := range []*inventory.Service{newService(beside, h.records), h.service, newService(beside, h.records)} {
+		if _, err := service.Claim(t.Context(), claimOf(h, seats[i%2])); (i == 2) != (code(err) == inventory.AllocationUnavailable) {
+			t.Errorf("claim %d: %v", i, err)
+		}
+	}
+	if remembered, _, err := beside.CompareSheets(); err != nil || remembered > 0 {
+		t.Errorf("%d events are remembered (%v)", remembered, err)
+	}
+}
