@@ -226,6 +226,9 @@ func (b *bench) claim(c *Command) Outcome {
 		}
 		return Outcome{Hold: hc.is, Warnings: warningsOf(b.alone(c, hc.is.Lines, hc.is.Lines)), Replayed: true}
 	}
+	if o, sold := b.orderOf(c.Key); sold { // a copy that comes late must not wake what became an order
+		return Outcome{Refusal: &Refusal{Code: HoldSold, Order: o.ID}}
+	}
 	if !b.terms.OnSaleAt(b.now) {
 		return Outcome{Refusal: refuse(EventNotOnSale)}
 	}

@@ -518,6 +518,22 @@ func TestARetriedCommandFindsItsOwnEffect(t *testing.T) {
 	s.check(t)
 }
 
+func TestAClaimThatComesOnceMoreAfterItsHoldWasSoldWakesNothing(t *testing.T) {
+	s := newSheet(4, 5)
+	terms := testTerms()
+	claim := claimN(1, seatWant(0), Want{Unit: 4, Type: 0, Quantity: 2})
+	s.judge(t, start, terms, claim)
+	_, eff := JudgeSales(start, terms, s, []Sale{{Key: keyN(1), Order: "ord_1", Buyer: Buyer{Email: "buyer@example.com", Hash: [16]byte{7}}}})
+	s.write(t, eff)
+	_, eff = JudgeReturn(start, terms, s, Return{Order: "ord_1"}) // so that its units are free
+	s.write(t, eff)
+	out := s.judge(t, start, terms, claim)[0]
+	if out.Refusal == nil || out.Refusal.Code != HoldSold || out.Refusal.Order != "ord_1" || len(s.holds) != 0 {
+		t.Errorf("%+v, %d holds", out, len(s.holds))
+	}
+	s.check(t)
+}
+
 func TestBestAvailableTakesTheFirstBlockThatIsWhollyFree(t *testing.T) {
 	s := newSheet(6, 5)
 	terms := testTerms()

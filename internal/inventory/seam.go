@@ -107,7 +107,8 @@ const (
 )
 
 // CommandID identifies one attempt of one caller across retries: made before the first attempt,
-// recorded with the effect. A claim without an Idempotency-Key needs none, for its hold key is one.
+// recorded with the effect. A claim without an Idempotency-Key needs none, for its hold key is one as long
+// as there is the hold or the order it became; a copy that comes after the hold was let go claims anew.
 type CommandID [32]byte
 
 // Command is one thing to do to one hold.
