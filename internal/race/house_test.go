@@ -8,9 +8,9 @@ import (
 
 	"github.com/rowlock/rowlock/internal/api"
 	"github.com/rowlock/rowlock/internal/inventory"
-	"github.com/rowlock/rowlock/internal/office"
 	"github.com/rowlock/rowlock/internal/store/records"
 	"github.com/rowlock/rowlock/internal/store/sqlite"
+	"github.com/rowlock/rowlock/internal/store/storetest"
 )
 
 // OpenTarget starts servers on one SQLite file and returns them as a target. Each server has a service,
@@ -27,28 +27,11 @@ func OpenTarget(t testing.TB, servers int) Target {
 		}
 	})
 	rec := records.New(store)
-	people := office.New(rec)
-	org, err := people.CreateOrganizer(t.Context(), "Test Organizer")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, secret, err := people.CreateKey(t.Context(), org.ID, "races", office.RoleOrganizer, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	target := Target{Key: secret, Audit: func(ctx context.Context) ([]inventory.Breach, error) {
-		var all []inventory.Breach
-		for b, err := range store.Audit(ctx) {
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, b)
-		}
-		return all, nil
-	}}
+	house := storetest.Enter(t, storetest.Fresh{Store: store, Catalogue: rec, Records: rec})
+	target := Target{Key: house.Secret, Audit: func(ctx context.Context) ([]inventory.Breach, error) { return storetest.Breaches(ctx, store) }}
 	for range servers {
-		service := inventory.New(inventory.Config{Store: store, Catalogue: rec})
-		server := httptest.NewServer(api.New(api.Config{Service: service, Office: people}).Handler())
+		service := storetest.NewService(store, rec)
+		server := httptest.NewServer(api.New(api.Config{Service: service, Office: house.People}).Handler())
 		t.Cleanup(func() {
 			server.Close()
 			if err := service.Close(context.WithoutCancel(t.Context())); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlock/rowlock/internal/inventory"
 	"github.com/rowlock/rowlock/internal/seatmap"
+	"github.com/rowlock/rowlock/internal/store/storetest"
 )
 
 // benchCallers is how many callers fight at once, in the process.
@@ -47,7 +48,7 @@ func (s oneEach) Apply(ctx context.Context, event string, batch []inventory.Comm
 
 func benchClaims(b *testing.B, way func(*house) inventory.Store, what string) {
 	h := newBenchHouse(b)
-	service := newService(way(h), h.records)
+	service := storetest.NewService(way(h), h.records)
 	keys := h.seats(b)
 	ctx := b.Context()
 	if what == "rejections" {
@@ -106,12 +107,8 @@ func newBenchHouse(b testing.TB) *house {
 // BenchmarkPublish60000 publishes an event of 60,000 seats.
 func BenchmarkPublish60000(b *testing.B) {
 	h := newBenchHouse(b)
-	e, err := h.service.Event(b.Context(), h.caller, h.event)
-	if err != nil {
-		b.Fatal(err)
-	}
 	for b.Loop() {
-		h.newEvent(b, e.Event.Map, 600)
+		h.inner.OnSale(b, h.inner.Spec(600))
 	}
 }
 

@@ -2,17 +2,14 @@ package sqlite_test
 
 import (
 	"context"
-	"io"
-	"log/slog"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/rowlock/rowlock/internal/inventory"
-	"github.com/rowlock/rowlock/internal/office"
 	"github.com/rowlock/rowlock/internal/seatmap"
 	"github.com/rowlock/rowlock/internal/store/records"
 	"github.com/rowlock/rowlock/internal/store/sqlite"
+	"github.com/rowlock/rowlock/internal/store/storetest"
 )
 
 // house is a store with one organizer and one event on sale: 4 rows of 10 seats, and an area of 5.
@@ -22,6 +19,7 @@ type house struct {
 	service *inventory.Service
 	caller  inventory.Caller
 	event   string
+	inner   *storetest.House
 }
 
 func openHouse(t testing.TB, path string) *house {
@@ -30,18 +28,14 @@ func openHouse(t testing.TB, path string) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	closeAfter(t, store)
 	h := &house{store: store, records: records.New(store)}
-	h.service = newService(store, h.records)
+	h.service = storetest.NewService(store, h.records)
 	return h
 }
 
-func newService(store inventory.Store, catalogue inventory.Catalogue) *inventory.Service {
-	return inventory.New(inventory.Config{Store: store, Catalogue: catalogue, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+func (h *house) fresh() storetest.Fresh {
+	return storetest.Fresh{Store: h.store, Catalogue: h.records, Records: h.records}
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -63,46 +57,9 @@ func (h *house) furnish(t testing.TB, ttl int64) {
 
 func (h *house) furnishWith(t testing.TB, m *seatmap.Map, ttl int64) {
 	t.Helper()
-	ctx := t.Context()
-	org, err := office.New(h.records).CreateOrganizer(ctx, "Test Organizer")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.caller = inventory.Caller{Organizer: org.ID, Key: "key_test"}
-	venue, err := h.service.CreateVenue(ctx, h.caller, inventory.VenueFields{Name: ptr("Test Hall")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	drawing, err := m.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	version, err := h.service.CreateMap(ctx, h.caller, venue.ID, drawing, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.event = h.newEvent(t, version.ID, ttl)
-}
-
-func (h *house) newEvent(t testing.TB, mapID string, ttl int64) string {
-	t.Helper()
-	ctx := t.Context()
-	spec := inventory.EventSpec{Fields: inventory.EventFields{
-		Name: ptr("Test Night"), StartsAt: ptr(inventory.InstantOf(time.Now().Add(24 * time.Hour))), Map: &mapID, Currency: ptr("EUR"),
-		Types:       []inventory.TicketType{{ID: "standard", Name: "Standard", Price: 4500}, {ID: "child", Name: "Child", Price: 2000}},
-		HoldSeconds: &ttl, HoldSecondsMax: ptr(3 * ttl),
-	}, Rules: []inventory.Rule{{Where: inventory.Where{All: true}, Types: []string{"standard", "child"}}}}
-	made, err := h.service.CreateEvents(ctx, h.caller, []inventory.EventSpec{spec}, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := made[0].Event.ID
-	for _, verb := range []string{"publish", "open"} {
-		if _, err := h.service.Transition(ctx, h.caller, id, verb, nil); err != nil {
-			t.Fatal(verb, err)
-		}
-	}
-	return id
+	h.inner = storetest.Enter(t, h.fresh())
+	h.inner.Draw(t, m)
+	h.caller, h.event = h.inner.Caller, h.inner.OnSale(t, h.inner.Spec(ttl))
 }
 
 // audit fails the test for every breach.
@@ -113,13 +70,11 @@ func (h *house) audit(t testing.TB) {
 	}
 }
 
-func breaches(t testing.TB, store inventory.Store) (found []inventory.Breach) {
+func breaches(t testing.TB, store inventory.Store) []inventory.Breach {
 	t.Helper()
-	for b, err := range store.Audit(context.Background()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		found = append(found, b)
+	found, err := storetest.Breaches(context.WithoutCancel(t.Context()), store)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return found
 }

@@ -12,43 +12,6 @@ func claimOf(h *house, seats ...string) inventory.ClaimRequest {
 	return inventory.ClaimRequest{Event: h.event, Basket: inventory.Basket{Seats: seats}}
 }
 
-func TestAHoldBecomesAnOrderAndComesBack(t *testing.T) {
-	h := newHouse(t, 600)
-	ctx := t.Context()
-	seat := h.seats(t)[0]
-	hold, err := h.service.Claim(ctx, claimOf(h, seat))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = h.service.Claim(ctx, claimOf(h, seat)); code(err) != inventory.AllocationUnavailable {
-		t.Fatalf("second claim: %v", err)
-	}
-	ref := inventory.HoldRef{Event: h.event, ID: hold.Hold.Key.ID(), Token: hold.Token}
-	if _, err := h.service.Look(ctx, ref); err != nil {
-		t.Fatal(err)
-	}
-	order, err := h.service.Confirm(ctx, inventory.ConfirmRequest{Hold: ref, Buyer: inventory.Buyer{Name: "Test Buyer", Email: "buyer@example.com"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := h.service.Confirm(ctx, inventory.ConfirmRequest{Hold: ref, Buyer: inventory.Buyer{Name: "Test Buyer", Email: "buyer@example.com"}})
-	if err != nil || again.Order.ID != order.Order.ID || again.Token != order.Token {
-		t.Fatalf("confirming again: %v %v", again, err)
-	}
-	h.audit(t)
-	for range 2 {
-		back, err := h.service.CancelOrder(ctx, h.caller, h.event, order.Order.ID, "", nil)
-		if err != nil || back.Order.State != inventory.OrderCancelled {
-			t.Fatalf("cancel: %+v %v", back, err)
-		}
-	}
-	h.audit(t)
-	if _, err = h.service.Claim(ctx, claimOf(h, seat)); err != nil {
-		t.Fatalf("the returned seat does not sell: %v", err)
-	}
-	h.audit(t)
-}
-
 // seats are the keys of the event's seats in map order.
 func (h *house) seats(t testing.TB) []string {
 	t.Helper()

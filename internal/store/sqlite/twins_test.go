@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -12,10 +11,10 @@ import (
 
 	"github.com/rowlock/rowlock/internal/api"
 	"github.com/rowlock/rowlock/internal/inventory"
-	"github.com/rowlock/rowlock/internal/office"
 	"github.com/rowlock/rowlock/internal/race"
 	"github.com/rowlock/rowlock/internal/store/records"
 	"github.com/rowlock/rowlock/internal/store/sqlite"
+	"github.com/rowlock/rowlock/internal/store/storetest"
 )
 
 // The twins: every race again, against a store or server with one guard switched off. Each must be
@@ -335,38 +334,22 @@ func raceNamed(t *testing.T, name string) race.Race {
 // openTwins starts two servers on one file, each with its own broken view of the store.
 func openTwins(t *testing.T, schema []string, fault func(*twin, int), front func(http.Handler, string) http.Handler) race.Target {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "twin.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	store, _ := openCopy(t)
 	for _, s := range schema {
 		if err := store.Exec(s); err != nil {
 			t.Fatal(err)
 		}
 	}
 	rec := records.New(store)
-	people := office.New(rec)
-	org, err := people.CreateOrganizer(t.Context(), "Test Organizer")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, secret, err := people.CreateKey(t.Context(), org.ID, "races", office.RoleOrganizer, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	target := race.Target{Key: secret, Audit: func(context.Context) ([]inventory.Breach, error) { return breaches(t, store), nil }}
+	house := storetest.Enter(t, storetest.Fresh{Store: store, Catalogue: rec, Records: rec})
+	target := race.Target{Key: house.Secret, Audit: func(context.Context) ([]inventory.Breach, error) { return breaches(t, store), nil }}
 	for i := range 2 {
 		w := &twin{Store: store}
 		fault(w, i)
-		service := newService(w, rec)
-		handler := api.New(api.Config{Service: service, Office: people}).Handler()
+		service := storetest.NewService(w, rec)
+		handler := api.New(api.Config{Service: service, Office: house.People}).Handler()
 		if front != nil {
-			handler = front(handler, secret)
+			handler = front(handler, house.Secret)
 		}
 		server := httptest.NewServer(handler)
 		t.Cleanup(func() {
