@@ -3,6 +3,7 @@ package seatmap
 import (
 	"math"
 	"slices"
+	"sync"
 )
 
 // gapOverPitchMax is how much wider than its row's usual pitch the gap between
@@ -31,7 +32,11 @@ type Plan struct {
 	sections  map[string]Span
 	rows      map[string]Span
 	runs      []Span
-	runOf     []int32 // the run of each seat, as an index of runs
+	runOf     []int32   // the run of each seat, as an index of runs
+	pitches   []float64 // the median pitch of each row that has one, in seat order; map units
+	nearness  nearness
+	finding   sync.Once
+	facing    [][2]int32 // once found
 }
 
 // PlanSeat is a seat as the index knows it.
@@ -89,6 +94,7 @@ func NewPlan(m *Map) *Plan {
 		p.areaIndex[a.Key] = int32(i)
 		p.Areas = append(p.Areas, PlanArea{Key: a.Key, Name: a.Name, Capacity: a.Capacity})
 	}
+	p.measure()
 	return p
 }
 
@@ -127,7 +133,11 @@ func (p *Plan) addRow(section string, r *Row) {
 
 // addRuns cuts one row, whose first seat has index from, into its runs.
 func (p *Plan) addRuns(from int, seats []Seat) {
-	gapMax := gapOverPitchMax * medianPitch(seats) * roundingSlack
+	pitch := medianPitch(seats)
+	if pitch > 0 {
+		p.pitches = append(p.pitches, pitch)
+	}
+	gapMax := gapOverPitchMax * pitch * roundingSlack
 	start := 0
 	for k := range seats {
 		p.runOf = append(p.runOf, int32(len(p.runs)))
@@ -193,6 +203,10 @@ func (p *Plan) RowSeats(rowKey string) (from, count int, ok bool) {
 // apart than 1.6 times the row's median pitch. Every seat is in exactly one
 // run. The slice is shared; do not write to it.
 func (p *Plan) Runs() []Span { return p.runs }
+
+// RunIndex gives the place in [Plan.Runs] of the run that the seat with index i
+// is in. It panics when there is no such seat.
+func (p *Plan) RunIndex(i int) int { return int(p.runOf[i]) }
 
 // RunOf gives the run that the seat with index i is in. It panics when there is
 // no such seat.
