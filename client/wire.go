@@ -261,12 +261,15 @@ type AreaRequest struct {
 	TicketType string `json:"ticket_type,omitzero"`
 }
 
-// BestRequest asks for seats together. Only Quantity is required. Accessible is how many of them must be accessible places.
+// BestRequest asks for the best seats that are free: together if any are, else in two rows, else apart, as the
+// hold's warnings then say. Only Quantity is required. Accessible is how many of them must be accessible
+// places. Together refuses (409, no_block) all but seats beside one another.
 type BestRequest struct {
 	Quantity   int64  `json:"quantity"`
 	TicketType string `json:"ticket_type,omitzero"`
 	Section    string `json:"section,omitzero"`
 	Accessible int64  `json:"accessible,omitzero"`
+	Together   bool   `json:"together,omitzero"`
 }
 
 // BasketPart is one side of a change; area quantities are deltas.
@@ -313,7 +316,8 @@ type Line struct {
 }
 
 // Warning is advice that did not prevent a hold. SINGLE_SEAT_LEFT: the hold leaves this seat free with
-// no free neighbour in its row; whoever adds it leaves nobody alone.
+// no free neighbour in its row; whoever adds it leaves nobody alone. ROWS_APART: best available found
+// seats in two rows, one behind the other. SEATS_APART: it found seats in several places.
 type Warning struct {
 	Code string `json:"code"`
 	Seat string `json:"seat,omitzero"`

@@ -53,7 +53,7 @@ func (s *Server) createHold(x *exchange, r *http.Request) error {
 		Metadata: in.Metadata, Once: once,
 	}
 	if b := in.BestAvailable; b != nil {
-		claim.Best = &inventory.Best{Quantity: b.Quantity, Type: b.TicketType, Section: b.Section, Accessible: b.Accessible}
+		claim.Best = &inventory.Best{Quantity: b.Quantity, Type: b.TicketType, Section: b.Section, Accessible: b.Accessible, Together: b.Together}
 	}
 	if in.Reference != nil {
 		claim.Reference = *in.Reference

@@ -160,11 +160,36 @@ func TestBestAvailable(t *testing.T) {
 	if len(v.Lines) != 4 {
 		t.Errorf("four seats together are %+v", v.Lines)
 	}
-	a := h.as("").post("/v1/events/"+event+"/holds", `{"best_available":{"quantity":10}}`)
+	if len(v.Warnings) != 0 {
+		t.Errorf("together, and warned of %+v", v.Warnings)
+	}
+	a := h.as("").post("/v1/events/"+event+"/holds", `{"best_available":{"quantity":10,"together":true}}`)
 	a.want(409, "ALLOCATION_UNAVAILABLE")
 	if len(a.problem.Conflicts) != 1 || a.problem.Conflicts[0].Reason != "no_block" {
 		t.Errorf("the conflicts are %s", a.body)
 	}
+}
+
+// What is said of a hold is said again in its replay.
+func TestBestAvailableSaysWhenSeatsAreNotTogether(t *testing.T) {
+	h := openHouse(t)
+	event := h.onSale("")
+	ask := func(key, body, code string) {
+		t.Helper()
+		for range 2 {
+			var v client.Hold
+			h.as("").with("Idempotency-Key", key).post("/v1/events/"+event+"/holds", body).want(201, "").read(&v)
+			if len(v.Warnings) != 1 || v.Warnings[0] != (client.Warning{Code: code}) {
+				t.Errorf("%s: warned of %+v, want %s", body, v.Warnings, code)
+			}
+		}
+	}
+	h.hold(event, `{"seats":["STALLS-A-2","STALLS-A-3","STALLS-A-4","STALLS-A-5","STALLS-A-6","STALLS-A-7"]}`)
+	ask("0123456789abcdef-1", `{"best_available":{"quantity":9}}`, "ROWS_APART")
+	event = h.onSale("")
+	h.hold(event, `{"seats":["STALLS-A-2","STALLS-A-3","STALLS-A-4","STALLS-A-5","STALLS-A-6","STALLS-A-7"]}`)
+	h.hold(event, `{"best_available":{"quantity":8,"together":true}}`)
+	ask("0123456789abcdef-2", `{"best_available":{"quantity":4}}`, "SEATS_APART")
 }
 
 func TestBoardAndChangesAgree(t *testing.T) {

@@ -100,7 +100,19 @@ type bench struct {
 	uorder  []Unit
 	eff     Effects
 	sales   salesBench
+	lists   map[listKey]passed
+	freed   int // how often a command of this batch has let units go
 }
+
+// listKey tells lists of candidates apart by where they lie, and by what makes a block free for a command.
+type listKey struct {
+	first *[]Unit
+	kind  int
+	code  Code
+}
+
+// passed is how far a list was gone through, and how often units had been let go by then.
+type passed struct{ next, freed int }
 
 // unitCase is an allocation under judgement.
 type unitCase struct {
@@ -122,6 +134,7 @@ func newBench(now Instant, terms *Terms, rows Rows) *bench {
 	return &bench{
 		now: now, terms: terms, rows: rows,
 		units: make(map[Unit]*unitCase), holds: make(map[HoldKey]*holdCase), records: make(map[CommandID]Record),
+		lists: make(map[listKey]passed),
 	}
 }
 
@@ -224,7 +237,7 @@ func (b *bench) claim(c *Command) Outcome {
 		if hc.is == nil || hc.is.Deadline <= b.now {
 			return Outcome{Refusal: refuse(HoldExpired)}
 		}
-		return Outcome{Hold: hc.is, Warnings: warningsOf(b.alone(c, hc.is.Lines, hc.is.Lines)), Replayed: true}
+		return Outcome{Hold: hc.is, Warnings: append(apart(c), warningsOf(b.alone(c, hc.is.Lines, hc.is.Lines))...), Replayed: true}
 	}
 	if o, sold := b.orderOf(c.Key); sold { // a copy that comes late must not wake what became an order
 		return Outcome{Refusal: &Refusal{Code: HoldSold, Order: o.ID}}
@@ -261,7 +274,15 @@ func (b *bench) claim(c *Command) Outcome {
 	b.take(need)
 	b.holds[c.Key].is = h
 	b.write(LogEntry{Kind: LogHeld, By: c.By, Key: c.Key, Units: deltas(need, 1)})
-	return Outcome{Hold: h, Warnings: warningsOf(alone)}
+	return Outcome{Hold: h, Warnings: append(apart(c), warningsOf(alone)...)}
+}
+
+// apart is what there is to say of the block that a claim was given.
+func apart(c *Command) []Warning {
+	if !c.Best || c.Apart == "" {
+		return nil
+	}
+	return []Warning{{Code: c.Apart, Unit: -1}}
 }
 
 func (b *bench) newHold(c *Command, lines []Line) *Hold {
@@ -275,18 +296,37 @@ func (b *bench) newHold(c *Command, lines []Line) *Hold {
 	}
 }
 
-// block picks the first candidate that is wholly to be had.
+// block picks the first candidate that is wholly to be had. Where many commands share a list, each goes
+// on where the one before it stopped, unless something was let go since: a batch only takes otherwise.
 func (b *bench) block(c *Command) ([]Want, *Refusal) {
-	for _, units := range c.Candidates {
-		if b.blockFree(units, c) {
-			wants := make([]Want, len(units))
-			for i, u := range units {
-				wants[i] = Want{Unit: u, Type: c.BestType, Quantity: 1}
-			}
-			return wants, nil
-		}
+	none := &Refusal{Code: AllocationUnavailable, Conflicts: []Conflict{{Unit: -1, Reason: ReasonNoBlock}}}
+	if len(c.Candidates) == 0 {
+		return nil, none
 	}
-	return nil, &Refusal{Code: AllocationUnavailable, Conflicts: []Conflict{{Unit: -1, Reason: ReasonNoBlock}}}
+	list := listKey{first: &c.Candidates[0], kind: c.BestType}
+	if c.Code != nil {
+		list.code = *c.Code
+	}
+	p := b.lists[list]
+	if p.freed != b.freed {
+		p = passed{freed: b.freed}
+	}
+	for p.next < len(c.Candidates) && !b.blockFree(c.Candidates[p.next], c) {
+		p.next++
+	}
+	b.lists[list] = p
+	if p.next == len(c.Candidates) {
+		return nil, none
+	}
+	return wantsOf(c.Candidates[p.next], c.BestType), nil
+}
+
+func wantsOf(units []Unit, kind int) []Want {
+	wants := make([]Want, len(units))
+	for i, u := range units {
+		wants[i] = Want{Unit: u, Type: kind, Quantity: 1}
+	}
+	return wants
 }
 
 func (b *bench) blockFree(units []Unit, c *Command) bool {
@@ -498,6 +538,7 @@ func (b *bench) letGo(hc *holdCase) []UnitDelta {
 	for _, n := range need {
 		b.unit(n.unit).Held -= n.quantity
 	}
+	b.freed++
 	hc.is = nil
 	return deltas(need, -1)
 }

@@ -49,6 +49,7 @@ func (b *bench) change(c *Command) Outcome {
 	hc.is = &h
 	for _, n := range fewer {
 		b.unit(n.unit).Held -= n.quantity
+		b.freed++
 	}
 	b.take(more)
 	b.write(LogEntry{Kind: LogChanged, By: c.By, Key: c.Key, Units: append(deltas(more, 1), deltas(fewer, -1)...)})

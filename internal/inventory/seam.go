@@ -122,13 +122,16 @@ type Command struct {
 	ByKey bool
 	Code  *Code // hashed access code, nil for none
 
-	Add        []Want   // claim, change
-	Remove     []Want   // change; Type -1 is enough where the hold has one type of the unit
-	Retype     []Want   // change: seats held, by their new type
-	Best       bool     // claim: one of Candidates instead of Add
-	Candidates [][]Unit // blocks of seats, best first; the first wholly free one is taken
-	Beside     Beside   // claim, change: what of the map the rule on single seats needs; nil lifts the rule
-	BestType   int      // claim: the ticket type of a block, -1 for defaults
+	Add    []Want // claim, change
+	Remove []Want // change; Type -1 is enough where the hold has one type of the unit
+	Retype []Want // change: seats held, by their new type
+	Best   bool   // claim: one of Candidates instead of Add
+	// Candidates are blocks of seats, best first: the first wholly free one is taken. Commands that ask the
+	// same share one list and the memory it lies in; nobody writes to it.
+	Candidates [][]Unit
+	Beside     Beside      // claim, change: what of the map the rule on single seats needs; nil lifts the rule
+	Apart      WarningCode // claim: what the candidates lack, to be said of the one that is taken; empty for nothing
+	BestType   int         // claim: the ticket type of a block, -1 for defaults
 
 	TTL       int64 // claim: seconds; 0 for the event's
 	Reference string
@@ -172,6 +175,9 @@ type WarningCode string
 // The warnings. Their texts are the client's.
 const (
 	SingleSeatLeft WarningCode = "SINGLE_SEAT_LEFT" // the seat was left alone by this hold
+	// What is said of the seats that best available chose, where they are not all beside one another.
+	RowsApart  WarningCode = "ROWS_APART"  // in two rows, one behind the other
+	SeatsApart WarningCode = "SEATS_APART" // in several places
 )
 
 // Sale turns a hold into an order.

@@ -46,6 +46,7 @@ type Service struct {
 	events    shelf[*cachedEvent]
 	plans     shelf[*cachedPlan]
 	boards    shelf[*liveBoard]
+	desks     shelf[*desks]
 	altering  shelf[gate] // one change of an event at a time
 	yield     func(context.Context)
 }
@@ -71,6 +72,7 @@ func New(c Config) *Service {
 		events:   newShelf[*cachedEvent](eventsKept),
 		plans:    newShelf[*cachedPlan](plansKept),
 		boards:   newShelf[*liveBoard](boardsKept),
+		desks:    newShelf[*desks](boardsKept),
 		altering: newShelf[gate](eventsKept),
 	}
 	s.holds.yield, s.sales.yield, s.fresh.yield = yield, yield, yield
@@ -86,11 +88,11 @@ func (s *Service) enter(ctx context.Context, g gate) error {
 	return err
 }
 
-// units is how many units a command names, for the bound of a batch.
+// units is how many units a command can move, for the bound of a batch: of its candidates it takes one.
 func (c *Command) units() int {
 	n := len(c.Add) + len(c.Remove) + len(c.Retype)
-	for _, b := range c.Candidates {
-		n += len(b)
+	if len(c.Candidates) > 0 {
+		n += len(c.Candidates[0])
 	}
 	return max(n, 1)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rowlock/rowlock/internal/inventory"
 	"github.com/rowlock/rowlock/internal/store/sqlite"
+	"github.com/rowlock/rowlock/internal/store/storetest"
 )
 
 const (
@@ -77,10 +78,10 @@ func newHistory(t *testing.T, m *made, seed uint64, seen map[string]int) *histor
 	if err != nil {
 		t.Fatal(err)
 	}
-	another := house{store: h.store, service: service, caller: m.house.caller}
+	another := storetest.House{Service: service, Caller: m.house.caller, Map: first.Event.Map}
 	h.events = append(h.events, m.house.event)
 	for len(h.events) < historyEvents {
-		h.events = append(h.events, another.newEvent(t, first.Event.Map, 600))
+		h.events = append(h.events, another.OnSale(t, another.Spec(600)))
 	}
 	h.deny(h.events[0])
 	h.disk.fail = func(step) error {
@@ -402,7 +403,7 @@ func TestAStoreBesideAServerRemembersNothing(t *testing.T) {
 	}
 	defer beside.Close()
 	seats := h.seats(t)
-	for i, service := range []*inventory.Service{newService(beside, h.records), h.service, newService(beside, h.records)} {
+	for i, service := range []*inventory.Service{storetest.NewService(beside, h.records), h.service, storetest.NewService(beside, h.records)} {
 		if _, err := service.Claim(t.Context(), claimOf(h, seats[i%2])); (i == 2) != (code(err) == inventory.AllocationUnavailable) {
 			t.Errorf("claim %d: %v", i, err)
 		}
