@@ -315,7 +315,7 @@ func (b *bench) block(c *Command) ([]Want, *Refusal) {
 		p.next++
 	}
 	b.lists[list] = p
-	if p.next == len(c.Candidates) {
+	if p.next >= len(c.Candidates) { // it may have read the list when it was shorter than another's
 		return nil, none
 	}
 	return wantsOf(c.Candidates[p.next], c.BestType), nil

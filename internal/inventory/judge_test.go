@@ -550,6 +550,47 @@ func TestBestAvailableTakesTheFirstBlockThatIsWhollyFree(t *testing.T) {
 	}
 }
 
+// Commands that share a list are served as if each went through it from the front.
+func TestPromise2CommandsThatShareAListTakeOneBlockEach(t *testing.T) {
+	s := newSheet(8, 5)
+	terms := testTerms()
+	list := [][]Unit{{0, 1}, {2, 3}, {4, 5}, {6, 7}}
+	best := func(n, length int) Command {
+		return Command{Verb: Claim, Key: keyN(n), ID: CommandID{byte(n)}, Best: true, BestType: -1, Candidates: list[:length], Apart: RowsApart}
+	}
+	out := s.judge(t, start, terms,
+		best(1, 4), best(2, 4), best(3, 4), best(4, 2), // who read a shorter list finds nothing left on it
+		Command{Verb: Release, Key: keyN(1), By: "buyer"}, best(5, 2), // what was let go is taken again
+		Command{Verb: Change, Key: keyN(2), By: "buyer", Remove: []Want{seatWant(2)}}, Command{Verb: Claim, Key: keyN(6), BestType: -1, Add: []Want{seatWant(6)}},
+		best(7, 4), best(5, 2))
+	for i, want := range map[int]Unit{0: 0, 1: 2, 2: 4, 5: 0, 9: 0} {
+		if o := out[i]; o.Hold == nil || o.Hold.Lines[0].Unit != want || len(o.Warnings) != 1 || o.Warnings[0] != (Warning{RowsApart, -1}) {
+			t.Errorf("command %d: %+v, want the block at %d", i, o, want)
+		}
+	}
+	for _, i := range []int{3, 8} {
+		if out[i].Refusal == nil || !out[i].Refusal.noBlock() {
+			t.Errorf("command %d: %+v, want no block", i, out[i])
+		}
+	}
+	if !out[9].Replayed {
+		t.Error("a repeat is no replay")
+	}
+	// What another code opens is another matter, though the list be the same.
+	sponsors := newSheet(8, 5)
+	for u, a := range sponsors.allocations {
+		a.Class = 1
+		sponsors.allocations[u] = a
+	}
+	without, with := best(1, 4), best(2, 4)
+	with.Code = &Code{1}
+	out = sponsors.judge(t, start, terms, without, with)
+	if out[0].Hold != nil || out[1].Hold == nil || out[1].Hold.Lines[0].Unit != 0 {
+		t.Errorf("without a code %+v, with it %+v", out[0], out[1])
+	}
+	s.check(t)
+}
+
 func TestAReferenceIsOneLivingHolds(t *testing.T) {
 	s := newSheet(4, 5)
 	terms := testTerms()
