@@ -19,8 +19,8 @@ const (
 // rowsApart finds blocks in two rows of a section that lie behind one another. Every seat of the smaller
 // part is within the columns of the larger one.
 func (s *seating) rowsApart() func() ([]seatmap.Span, bool) {
-	r := &rowPairs{seating: s, facing: s.plan.Facing(), sums: make([]float64, len(s.seats)+1), ahead: make([]int32, len(s.seats))}
-	for i := range s.seats {
+	r := &rowPairs{seating: s, facing: s.plan.Facing(), sums: make([]float64, len(s.taken)+1), ahead: make([]int32, len(s.taken))}
+	for i := range s.taken {
 		r.sums[i+1] = r.sums[i] + s.seatCost(i)
 	}
 	runs := s.plan.Runs()
@@ -165,16 +165,17 @@ func (a stretch) distance(b stretch) float64 { return math.Hypot(a.x-b.x, a.y-b.
 // apart finds seats for a group that nothing holds together: as few people alone as can be, then as few
 // parts as can be, then as near together as can be, in that order.
 func (s *seating) apart() ([]seatmap.Span, bool) {
+	if s.spans == nil {
+		s.spans = s.allStretches()
+	}
 	counts := make([]int, s.n+1) // of stretches, by their length; none is longer, or there would be a block
 	pairs, total := 0, 0         // seats in stretches of two and more, and in all
-	for _, run := range s.plan.Runs() {
-		s.stretches(run, func(span seatmap.Span) {
-			counts[min(span.Count, s.n)]++
-			total += span.Count
-			if span.Count >= aloneMin {
-				pairs += span.Count
-			}
-		})
+	for _, span := range s.spans {
+		counts[min(span.Count, s.n)]++
+		total += span.Count
+		if span.Count >= aloneMin {
+			pairs += span.Count
+		}
 	}
 	var parts []seatmap.Span
 	switch {
@@ -190,18 +191,51 @@ func (s *seating) apart() ([]seatmap.Span, bool) {
 	}
 	slices.SortFunc(parts, func(a, b seatmap.Span) int { return cmp.Compare(a.From, b.From) })
 	s.take(parts)
+	s.spans = s.without(parts)
 	return parts, true
 }
 
-// collect lists the stretches that are wanted, those of near runs first, at most limit.
-func (s *seating) collect(wanted func(seatmap.Span) bool, limit int) (found []stretch) {
+func (s *seating) allStretches() []stretch {
+	found := []stretch{}
 	runs := s.plan.Runs()
 	for _, run := range s.plan.NearRuns() {
-		s.stretches(runs[run], func(span seatmap.Span) {
-			if len(found) < limit && wanted(span) {
-				found = append(found, s.stretchOf(span))
+		s.stretches(runs[run], func(span seatmap.Span) { found = append(found, s.stretchOf(span)) })
+	}
+	return found
+}
+
+// without is what is left of the stretches when parts at their ends are taken.
+func (s *seating) without(parts []seatmap.Span) []stretch {
+	left := s.spans[:0]
+	for _, span := range s.spans {
+		for _, part := range parts {
+			switch {
+			case part.From == span.From:
+				span.From += part.Count
+			case part.From+part.Count != span.From+span.Count:
+				continue
 			}
-		})
+			if span.Count -= part.Count; span.Count > 0 {
+				span = s.stretchOf(span.Span)
+			}
+			break
+		}
+		if span.Count > 0 {
+			left = append(left, span)
+		}
+	}
+	return left
+}
+
+// collect lists the stretches that are wanted, at most limit.
+func (s *seating) collect(wanted func(seatmap.Span) bool, limit int) (found []stretch) {
+	for _, span := range s.spans {
+		if len(found) == limit {
+			break
+		}
+		if wanted(span.Span) {
+			found = append(found, span)
+		}
 	}
 	return found
 }
@@ -229,7 +263,7 @@ func (s *seating) nearTogether(counts []int, n, shortest int, whole []stretch) (
 	var best []stretch
 	nearest := math.Inf(1)
 	for _, anchor := range anchors(pool, whole) {
-		if chosen, radius := around(anchor, pool, n, few); radius < nearest {
+		if chosen, radius := around(anchor, pool, n, few, nearest); chosen != nil {
 			best, nearest = chosen, radius
 		}
 	}
@@ -266,16 +300,16 @@ func anchors(pool, whole []stretch) []stretch {
 }
 
 // around chooses few stretches with room for n, the anchor among them if it is one, out of the smallest
-// circle around it that has them.
-func around(anchor stretch, pool []stretch, n, few int) (chosen []stretch, radius float64) {
+// circle around it that has them; nil when it is not smaller than within.
+func around(anchor stretch, pool []stretch, n, few int, within float64) (chosen []stretch, radius float64) {
 	type away struct {
 		distance float64
 		stretch  int
 	}
-	near := make([]away, 0, len(pool))
+	var near []away
 	for i, p := range pool {
-		if p.Span != anchor.Span {
-			near = append(near, away{anchor.distance(p), i})
+		if d := anchor.distance(p); d < within && p.Span != anchor.Span {
+			near = append(near, away{d, i})
 		}
 	}
 	slices.SortFunc(near, func(a, b away) int {
@@ -305,7 +339,7 @@ func around(anchor stretch, pool []stretch, n, few int) (chosen []stretch, radiu
 			return append(chosen, others...), a.distance
 		}
 	}
-	return nil, math.Inf(1)
+	return nil, within
 }
 
 // trim takes n seats of stretches that have as many or more, from each those at the end that is nearer to

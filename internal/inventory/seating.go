@@ -18,56 +18,52 @@ const (
 	wastedCost     = 200.0 // room for one more such block that is lost: more than another place in the row can cost
 )
 
-// What is known of a seat.
-const (
-	seatOpen = 1 << iota // free, and for this caller
-	seatFits             // and as this ticket type, in this section
-)
-
 // seating is a board as one question sees it, and the blocks that were proposed from it so far: what
-// was proposed is not free any more.
+// was proposed is not free any more. It looks at a seat when it is asked about it, for a good block is
+// mostly found after a few.
 type seating struct {
+	board      *Board
 	plan       *seatmap.Plan
-	n          int  // seats in a block
-	accessible int  // accessible places among them
-	keep       bool // there are others enough: accessible places and companions' seats are not proposed
-	seats      []byte
+	n          int // seats in a block
+	accessible int // accessible places among them
+	section    seatmap.Span
+	offers     []offered // of each class
+	keep       bool      // there are others enough: accessible places and companions' seats are not proposed
+	few        bool      // not as many seats are left as asked for
+	taken      []bool
+	spans      []stretch // what is free, those of near runs first, once it is asked for
 }
+
+// offered says whether the seats of a class may be bought with a question's code, and as its ticket type.
+type offered struct{ open, fits bool }
 
 // newSeating looks at a board. Accessible places and the companions' seats beside them are kept for
 // those who ask for them: they fit others only where fewer other seats than asked for are left.
 func newSeating(b *Board, plan *seatmap.Plan, t *Terms, q question) *seating {
-	s := &seating{plan: plan, n: q.quantity, accessible: q.accessible, seats: make([]byte, len(plan.Seats))}
-	span := seatmap.Span{Count: len(plan.Seats)}
+	s := &seating{
+		board: b, plan: plan, n: q.quantity, accessible: q.accessible,
+		section: seatmap.Span{Count: len(plan.Seats)}, offers: offersOf(t, q), taken: make([]bool, len(plan.Seats)),
+	}
 	if q.section != "" {
-		span.From, span.Count, _ = plan.SectionSeats(q.section)
+		s.section.From, s.section.Count, _ = plan.SectionSeats(q.section)
 	}
-	offers := offersOf(t, q)
-	others := 0
-	for i := range s.seats {
-		st := b.at(i)
-		if seatState(st) != seatFree || !offers[st.Class].open {
-			continue
-		}
-		s.seats[i] = seatOpen
-		if offers[st.Class].fits && i >= span.From && i < span.From+span.Count {
-			s.seats[i] = seatOpen | seatFits
-			if others < s.n && !s.kept(i) {
-				others++
-			}
+	left, others := 0, 0
+	for i := s.section.From; i < s.section.From+s.section.Count && others < s.n; i++ {
+		if s.fits(i) {
+			left++
+			others += count(!s.kept(i))
 		}
 	}
-	s.keep = s.accessible == 0 && others == s.n
+	s.few, s.keep = left < s.n, s.accessible == 0 && others == s.n
 	return s
 }
 
-// offersOf says of each class whether it may be bought with the question's code, and as its type.
-func offersOf(t *Terms, q question) []struct{ open, fits bool } {
+func offersOf(t *Terms, q question) []offered {
 	var code *Code
 	if q.code != (Code{}) {
 		code = &q.code
 	}
-	offers := make([]struct{ open, fits bool }, len(t.Classes))
+	offers := make([]offered, len(t.Classes))
 	for i, class := range t.Classes {
 		offers[i].open = t.Opens(class.Channel, code)
 		offers[i].fits = offers[i].open && (q.kind < 0 || slices.Contains(class.Types, q.kind))
@@ -75,10 +71,23 @@ func offersOf(t *Terms, q question) []struct{ open, fits bool } {
 	return offers
 }
 
+// open reports whether a seat is free, and for this caller.
+func (s *seating) open(i int) bool {
+	if s.taken[i] || i >= len(s.board.Units) {
+		return false
+	}
+	u := &s.board.Units[i]
+	return u.Capacity > 0 && u.Held == 0 && u.Reserved == 0 && s.offers[u.Class].open
+}
+
+// fits reports whether a seat is free and can be part of a block.
+func (s *seating) fits(i int) bool {
+	return s.open(i) && s.offers[s.board.Units[i].Class].fits &&
+		i >= s.section.From && i < s.section.From+s.section.Count && !(s.keep && s.kept(i))
+}
+
 // kept reports whether a seat is for those who ask for an accessible place.
 func (s *seating) kept(i int) bool { return s.plan.Seats[i].Accessible || s.plan.Seats[i].Companion }
-
-func (s *seating) fits(i int) bool { return s.seats[i]&seatFits != 0 && !(s.keep && s.kept(i)) }
 
 // seatCost is the cost of one seat, whatever is beside it.
 func (s *seating) seatCost(i int) float64 {
@@ -107,7 +116,9 @@ func (s *seating) allFit(parts []seatmap.Span) bool {
 // take makes seats unfree: they have been proposed.
 func (s *seating) take(parts []seatmap.Span) {
 	for _, part := range parts {
-		clear(s.seats[part.From : part.From+part.Count])
+		for i := range part.Count {
+			s.taken[part.From+i] = true
+		}
 	}
 }
 
@@ -127,7 +138,7 @@ func (s *seating) stretches(run seatmap.Span, fn func(seatmap.Span)) {
 
 // stranded is the cost of the single seats that taking a span of a run leaves on either side.
 func (s *seating) stranded(run, span seatmap.Span) float64 {
-	open := func(i int) bool { return i >= run.From && i < run.From+run.Count && s.seats[i]&seatOpen != 0 }
+	open := func(i int) bool { return i >= run.From && i < run.From+run.Count && s.open(i) }
 	cost := 0.0
 	if before := span.From - 1; open(before) && !open(before-1) {
 		cost += strandedCost

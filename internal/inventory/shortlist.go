@@ -9,6 +9,7 @@ import (
 
 const (
 	spareBlocks       = 64   // offered beyond one for each caller, since others take seats meanwhile
+	spareApart        = 8    // the same of blocks that take long to find
 	shortlistUnitsMax = 4096 // of all blocks of one list: as many as a batch can take
 	questionsMax      = 16   // shortlists kept of one board; past it some other goes
 )
@@ -56,7 +57,11 @@ func (l *shortlist) read(quantity int) ([][]Unit, WarningCode) {
 		l.begin = nil
 	}
 	l.readers++
-	want := min(l.readers+spareBlocks, max(1, shortlistUnitsMax/quantity))
+	spare := spareBlocks
+	if l.apart == SeatsApart {
+		spare = spareApart
+	}
+	want := min(l.readers+spare, max(1, shortlistUnitsMax/quantity))
 	for len(l.blocks) < want && l.more != nil {
 		block, ok := l.more()
 		if !ok {
@@ -74,6 +79,7 @@ func newShortlist(b *Board, plan *seatmap.Plan, t *Terms, q question, last bool)
 	return &shortlist{begin: func(l *shortlist) {
 		s := newSeating(b, plan, t, q)
 		switch {
+		case s.few:
 		case l.found("", s.together()) || q.together || !last || q.quantity == 1:
 		case q.accessible > 0:
 			l.found(SeatsApart, s.accessibleApart)
