@@ -450,6 +450,21 @@ func TestAMapOfSixtyThousandSeatsSells(t *testing.T) {
 	until(t, ctx, visible("lines", "Row 1 Seat 300"))
 }
 
+func TestSeatsThatAreNotTogetherAreSaidToBeSo(t *testing.T) {
+	page, _, _ := hall(t, 2, 4, client.EventRequest{Name: "An Evening for Six"})
+	ctx := browser(t)
+	do(t, ctx, chromedp.Navigate(page))
+	until(t, ctx, ready)
+	// Only beside one another, by keyboard: none.
+	do(t, ctx, chromedp.SetValue(chromedp.CSS("#best-count"), "6"))
+	tabTo(t, ctx, "#best-together")
+	do(t, ctx, chromedp.KeyEvent(" "), chromedp.KeyEvent(kb.Enter))
+	until(t, ctx, visible("message", "There are not that many seats together any more."))
+	do(t, ctx, chromedp.Click(chromedp.CSS("#best-together")), chromedp.Click(chromedp.CSS("#best button")))
+	until(t, ctx, visible("message", "in two rows, one behind the other"))
+	until(t, ctx, `document.getElementById("live").textContent.includes("In your basket: 6 tickets") && document.getElementById("live").textContent.includes("in two rows")`)
+}
+
 func TestNamesAreTextAndNeverMarkup(t *testing.T) {
 	const name = `<img src=x onerror="document.title='broken'"><b id="planted">Evening</b>`
 	page, _, _ := hall(t, 2, 4, client.EventRequest{Name: name})

@@ -90,6 +90,14 @@ export function inWords(refusal, label) {
   return field || WORDS[refusal.code] || `The server refused that (${refusal.code || refusal.status}).`;
 }
 
+const APART = {
+  ROWS_APART: "There are not that many seats beside one another any more. These are in two rows, one behind the other.",
+  SEATS_APART: "There are not that many seats beside one another any more. These are in several places, as near together as could be found.",
+};
+
+/** What the server has to say of seats that it chose; empty when they are together. */
+export const apartInWords = (warnings) => warnings.map((w) => APART[w.code]).filter(Boolean).join(" ");
+
 function conflict(c, label) {
   const name = c.label || label(c.seat || c.area);
   switch (c.reason) {

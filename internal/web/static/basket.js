@@ -214,9 +214,11 @@ export class Basket {
     return this.#queue(() => this.#change({ ticket_types: { [seat]: type } }));
   }
 
-  /** Asks for seats together. */
-  best(quantity, type) {
-    return this.#queue(() => this.#claim({ best_available: type ? { quantity, ticket_type: type } : { quantity } }));
+  /** Asks for the best seats; together refuses all but seats beside one another. */
+  best(quantity, type, together) {
+    const asked = { quantity, together };
+    if (type) asked.ticket_type = type;
+    return this.#queue(() => this.#claim({ best_available: asked }));
   }
 
   /** Claims again what a lapsed basket had. */

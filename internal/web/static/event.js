@@ -1,6 +1,6 @@
 // The page of one event: the map, the picker, the basket, and the poll that keeps them true.
 
-import { call, inWords } from "./api.js";
+import { apartInWords, call, inWords } from "./api.js";
 import { Basket } from "./basket.js";
 import { announce, byId, el, fill, show } from "./dom.js";
 import { seat as drawSeat, palette } from "./draw.js";
@@ -227,7 +227,9 @@ function tellChange() {
   if (basket.busy) return;
   const now = { units: basket.units, total: basket.hold?.total ?? 0 };
   if (now.units !== before.units || now.total !== before.total) {
-    announce(byId("live"), now.units ? `In your basket: ${count(now.units, "ticket")}, ${house.money(now.total)}.` : "Your basket is empty.");
+    const apart = apartInWords(basket.hold?.warnings ?? []);
+    if (apart) message(apart);
+    announce(byId("live"), now.units ? `In your basket: ${count(now.units, "ticket")}, ${house.money(now.total)}. ${apart}`.trim() : "Your basket is empty.");
   }
   before = now;
 }
@@ -372,7 +374,7 @@ function listen() {
   }
   submit("best", () => {
     message("");
-    basket.best(Number(byId("best-count").value), byId("best-type").value);
+    basket.best(Number(byId("best-count").value), byId("best-type").value, byId("best-together").checked);
   });
   submit("checkout", () => {
     message("");
