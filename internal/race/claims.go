@@ -277,7 +277,7 @@ func pointers[T any](list []T) []*T {
 func bestAvailableStorm() Race {
 	return Race{
 		Name: "best-available-storm", Promises: []int{1, 2, 3},
-		Claim:    fmt.Sprintf("%d callers ask for the best %d together where %d blocks of %d are free", bestCallers, blockSeats, blocks, blockSeats),
+		Claim:    fmt.Sprintf("%d callers ask for the best %d, half of them for seats together or none, where %d blocks of %d are free", bestCallers, blockSeats, blocks, blockSeats),
 		Promised: "every block is given to one caller, and no_block is heard only when none is left",
 		run: func(ctx context.Context, a *arena) (*observation, error) {
 			o, err := a.open(ctx, a.eventRequest("best available"))
@@ -289,7 +289,7 @@ func bestAvailableStorm() Race {
 			}
 			o.add("claims", volley(bestCallers, func(i int) answer {
 				return claim(ctx, a.buyer(i), o.event, client.HoldRequest{
-					BestAvailable: &client.BestRequest{Quantity: blockSeats, Section: blocksSection},
+					BestAvailable: &client.BestRequest{Quantity: blockSeats, Section: blocksSection, Together: i%2 == 0},
 				})
 			}))
 			return a.finish(ctx, o)
@@ -299,7 +299,7 @@ func bestAvailableStorm() Race {
 			p := o.phase("claims")
 			v.distribution(2, p, exactly(blocks, created), exactly(bestCallers-blocks, noBlock))
 			for _, h := range p.winners() {
-				if !together(h) {
+				if !together(h) || len(h.Warnings) > 0 {
 					v.breach(3, "seats that do not stand together were given as a block: %v", seatsOf([]*client.Hold{h}))
 				}
 			}
