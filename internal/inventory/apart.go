@@ -27,7 +27,7 @@ func (s *seating) rowsApart() func() ([]seatmap.Span, bool) {
 	for _, run := range runs {
 		r.measure(run)
 	}
-	return (&search{
+	return (&runSearch{
 		seating: s,
 		best:    func(run int) (proposal, bool) { return r.best(runs[run]) },
 		near:    func(int) float64 { return math.Inf(-1) },
@@ -149,18 +149,18 @@ func (r *rowPairs) faced(part seatmap.Span, side int) (first, last int, ok bool)
 	return first, last, r.plan.RunIndex(first) == r.plan.RunIndex(last)
 }
 
-// stretch is a span of free seats, and where its middle is.
-type stretch struct {
+// freeSpan is a stretch: a span of free seats, and where its middle is.
+type freeSpan struct {
 	seatmap.Span
 	x, y float64
 }
 
-func (s *seating) stretchOf(span seatmap.Span) stretch {
+func (s *seating) stretchOf(span seatmap.Span) freeSpan {
 	a, b := &s.plan.Seats[span.From], &s.plan.Seats[span.From+span.Count-1]
-	return stretch{span, (a.X + b.X) / 2, (a.Y + b.Y) / 2}
+	return freeSpan{span, (a.X + b.X) / 2, (a.Y + b.Y) / 2}
 }
 
-func (a stretch) distance(b stretch) float64 { return math.Hypot(a.x-b.x, a.y-b.y) }
+func (a freeSpan) distance(b freeSpan) float64 { return math.Hypot(a.x-b.x, a.y-b.y) }
 
 // apart finds seats for a group that nothing holds together: as few people alone as can be, then as few
 // parts as can be, then as near together as can be, in that order.
@@ -195,8 +195,8 @@ func (s *seating) apart() ([]seatmap.Span, bool) {
 	return parts, true
 }
 
-func (s *seating) allStretches() []stretch {
-	found := []stretch{}
+func (s *seating) allStretches() []freeSpan {
+	found := []freeSpan{}
 	runs := s.plan.Runs()
 	for _, run := range s.plan.NearRuns() {
 		s.stretches(runs[run], func(span seatmap.Span) { found = append(found, s.stretchOf(span)) })
@@ -205,7 +205,7 @@ func (s *seating) allStretches() []stretch {
 }
 
 // without is what is left of the stretches when parts at their ends are taken.
-func (s *seating) without(parts []seatmap.Span) []stretch {
+func (s *seating) without(parts []seatmap.Span) []freeSpan {
 	left := s.spans[:0]
 	for _, span := range s.spans {
 		for _, part := range parts {
@@ -228,7 +228,7 @@ func (s *seating) without(parts []seatmap.Span) []stretch {
 }
 
 // collect lists the stretches that are wanted, at most limit.
-func (s *seating) collect(wanted func(seatmap.Span) bool, limit int) (found []stretch) {
+func (s *seating) collect(wanted func(seatmap.Span) bool, limit int) (found []freeSpan) {
 	for _, span := range s.spans {
 		if len(found) == limit {
 			break
@@ -242,7 +242,7 @@ func (s *seating) collect(wanted func(seatmap.Span) bool, limit int) (found []st
 
 // nearTogether chooses as few stretches as have room for n, of a length of at least shortest, and takes n
 // seats of them. Beside whole, which are parts already, they are singles.
-func (s *seating) nearTogether(counts []int, n, shortest int, whole []stretch) (parts []seatmap.Span) {
+func (s *seating) nearTogether(counts []int, n, shortest int, whole []freeSpan) (parts []seatmap.Span) {
 	for _, w := range whole {
 		parts = append(parts, w.Span)
 	}
@@ -254,13 +254,13 @@ func (s *seating) nearTogether(counts []int, n, shortest int, whole []stretch) (
 	pool := s.collect(func(span seatmap.Span) bool { return span.Count >= least && span.Count <= longest }, splitStretchMax)
 	if len(pool) == splitStretchMax { // so that there is room whatever is near
 		has := func(span seatmap.Span) bool {
-			return slices.ContainsFunc(pool, func(p stretch) bool { return p.Span == span })
+			return slices.ContainsFunc(pool, func(p freeSpan) bool { return p.Span == span })
 		}
 		pool = append(pool, s.collect(func(span seatmap.Span) bool {
 			return span.Count >= length && span.Count <= longest && !has(span)
 		}, few)...)
 	}
-	var best []stretch
+	var best []freeSpan
 	nearest := math.Inf(1)
 	for _, anchor := range anchors(pool, whole) {
 		if chosen, radius := around(anchor, pool, n, few, nearest); chosen != nil {
@@ -287,21 +287,21 @@ func fewest(counts []int, n, shortest, longest int) (few, least, length int) {
 
 // anchors are the stretches around which others are looked for: the middle of what is taken whole, or the
 // nearest to the focal point.
-func anchors(pool, whole []stretch) []stretch {
+func anchors(pool, whole []freeSpan) []freeSpan {
 	if len(whole) == 0 {
 		return pool[:min(len(pool), splitAnchorsMax)]
 	}
-	var middle stretch
+	var middle freeSpan
 	for _, w := range whole {
 		middle.x += w.x / float64(len(whole))
 		middle.y += w.y / float64(len(whole))
 	}
-	return []stretch{middle}
+	return []freeSpan{middle}
 }
 
 // around chooses few stretches with room for n, the anchor among them if it is one, out of the smallest
 // circle around it that has them; nil when it is not smaller than within.
-func around(anchor stretch, pool []stretch, n, few int, within float64) (chosen []stretch, radius float64) {
+func around(anchor freeSpan, pool []freeSpan, n, few int, within float64) (chosen []freeSpan, radius float64) {
 	type away struct {
 		distance float64
 		stretch  int
@@ -320,10 +320,10 @@ func around(anchor stretch, pool []stretch, n, few int, within float64) (chosen 
 		chosen, room = append(chosen, anchor), anchor.Count
 		few--
 	}
-	others := make([]stretch, 0, few+1) // the longest so far, longest first
+	others := make([]freeSpan, 0, few+1) // the longest so far, longest first
 	for _, a := range near {
 		next := pool[a.stretch]
-		at, _ := slices.BinarySearchFunc(others, next, func(o, n stretch) int {
+		at, _ := slices.BinarySearchFunc(others, next, func(o, n freeSpan) int {
 			if o.Count >= n.Count {
 				return -1
 			}
@@ -344,9 +344,9 @@ func around(anchor stretch, pool []stretch, n, few int, within float64) (chosen 
 
 // trim takes n seats of stretches that have as many or more, from each those at the end that is nearer to
 // the others. Nobody is left alone if that can be, and rather two seats are left over than one.
-func (s *seating) trim(chosen []stretch, n int) []seatmap.Span {
+func (s *seating) trim(chosen []freeSpan, n int) []seatmap.Span {
 	sizes, excess := make([]int, len(chosen)), -n
-	var middle stretch
+	var middle freeSpan
 	for i, c := range chosen {
 		sizes[i] = c.Count
 		excess += c.Count
@@ -400,7 +400,7 @@ func (s *seating) accessibleApart() ([]seatmap.Span, bool) {
 
 // shaped finds a place for each shape, near the first one's; nil when there are not as many.
 func (s *seating) shaped(shapes []shape) (best []seatmap.Span) {
-	places := make(map[shape][]stretch)
+	places := make(map[shape][]freeSpan)
 	for _, sh := range shapes {
 		if _, ok := places[sh]; !ok {
 			places[sh] = s.places(sh)
@@ -423,7 +423,7 @@ func (s *seating) shaped(shapes []shape) (best []seatmap.Span) {
 
 // nearestPlace is the place nearest to an anchor that shares no seat with the parts; infinitely far when
 // there is none.
-func nearestPlace(anchor stretch, places []stretch, parts []seatmap.Span) (nearest seatmap.Span, away float64) {
+func nearestPlace(anchor freeSpan, places []freeSpan, parts []seatmap.Span) (nearest seatmap.Span, away float64) {
 	away = math.Inf(1)
 	for _, p := range places {
 		overlaps := func(o seatmap.Span) bool { return p.From < o.From+o.Count && o.From < p.From+p.Count }
@@ -436,7 +436,7 @@ func nearestPlace(anchor stretch, places []stretch, parts []seatmap.Span) (neare
 
 // places are the free spans of a shape, those of near runs first. Where there are companions enough,
 // nobody in an accessible place is without one.
-func (s *seating) places(sh shape) (found []stretch) {
+func (s *seating) places(sh shape) (found []freeSpan) {
 	runs := s.plan.Runs()
 	for _, run := range s.plan.NearRuns() {
 		s.stretches(runs[run], func(span seatmap.Span) {

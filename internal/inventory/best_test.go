@@ -25,17 +25,17 @@ func allFree(plan *seatmap.Plan) *Board {
 	return b
 }
 
-func of(n int) question { return question{quantity: n, kind: -1} }
+func of(n int) bestQuestion { return bestQuestion{quantity: n, kind: -1} }
 
 // candidates reads the whole of a list.
-func candidates(b *Board, plan *seatmap.Plan, t *Terms, q question) ([][]Unit, WarningCode) {
+func candidates(b *Board, plan *seatmap.Plan, t *Terms, q bestQuestion) ([][]Unit, WarningCode) {
 	l := newShortlist(b, plan, t, q, true)
 	l.readers = shortlistUnitsMax
 	return l.read(q.quantity)
 }
 
 // best is the first of a list; nil for none.
-func best(b *Board, plan *seatmap.Plan, t *Terms, q question) ([]Unit, WarningCode) {
+func best(b *Board, plan *seatmap.Plan, t *Terms, q bestQuestion) ([]Unit, WarningCode) {
 	list, apart := candidates(b, plan, t, q)
 	if len(list) == 0 {
 		return nil, apart
@@ -208,6 +208,8 @@ func TestCompanionsSitBesideAnAccessiblePlace(t *testing.T) {
 	}{
 		{"one with three companions", []string{"2:1"}, []string{"1:1-9", "2:1-9"}, 4, 1, []string{"2:1-4"}, ""},
 		{"no more places than asked for", []string{"2:1", "2:2", "3:1"}, []string{"2:1-9", "3:1-9"}, 2, 1, []string{"3:1-2"}, ""},
+		{"no more places than asked for, though nobody were alone", []string{"2:1", "2:3", "9:1"}, []string{"2:1-3", "9:1-3"}, 3, 1, []string{"9:1-3"}, ""},
+		{"others take as few as can be", []string{"2:2", "2:3", "2:4", "9:1", "9:2"}, []string{"2:1-4", "9:1-4"}, 4, 0, []string{"9:1-4"}, ""},
 		{"each with a companion beside", []string{"1:1", "1:2", "3:1", "3:4"}, []string{"1:1-4", "3:1-4"}, 4, 2, []string{"3:1-4"}, ""},
 		{"at both ends of the house, each with a companion", []string{"9:1", "9:9"}, []string{"9:1-9"}, 4, 2, []string{"9:1-2", "9:8-9"}, SeatsApart},
 		{"the odd companion goes with the first", []string{"9:1", "9:9"}, []string{"9:1-3", "9:8-9"}, 5, 2, []string{"9:1-3", "9:8-9"}, SeatsApart},
@@ -301,7 +303,7 @@ func drawHouse(t *rapid.T) *seatmap.Plan {
 // judged is a house at some point as the slow way sees it, by the definitions in ADR 11.
 type judged struct {
 	plan *seatmap.Plan
-	q    question
+	q    bestQuestion
 	open func(i int) bool // free and for this caller
 	fits func(i int) bool // and for the question
 }
@@ -589,7 +591,7 @@ func TestPromise2EveryBlockIsFreeAndTheBestThatIsLeft(t *testing.T) {
 				u.Class = rapid.SampledFrom([]int{0, 0, 0, 0, 0, 1}).Draw(t, "class")
 			}
 		}
-		q := question{quantity: rapid.IntRange(1, 7).Draw(t, "quantity"), kind: rapid.SampledFrom([]int{-1, -1, 0, 2}).Draw(t, "kind")}
+		q := bestQuestion{quantity: rapid.IntRange(1, 7).Draw(t, "quantity"), kind: rapid.SampledFrom([]int{-1, -1, 0, 2}).Draw(t, "kind")}
 		q.together = rapid.IntRange(0, 3).Draw(t, "together") == 0
 		q.section = rapid.SampledFrom([]string{"", "", "S0", "S1"}).Draw(t, "section")
 		if rapid.Bool().Draw(t, "code") {
@@ -607,7 +609,7 @@ func TestPromise2EveryBlockIsFreeAndTheBestThatIsLeft(t *testing.T) {
 	t.Logf("lists by kind: %v", kinds)
 }
 
-func checkList(t *rapid.T, b *Board, plan *seatmap.Plan, terms *Terms, q question, list [][]Unit, kind WarningCode) {
+func checkList(t *rapid.T, b *Board, plan *seatmap.Plan, terms *Terms, q bestQuestion, list [][]Unit, kind WarningCode) {
 	taken := make(map[int]bool)
 	j := judged{plan: plan, q: q}
 	j.open = func(i int) bool {

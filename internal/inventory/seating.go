@@ -27,19 +27,19 @@ type seating struct {
 	n          int // seats in a block
 	accessible int // accessible places among them
 	section    seatmap.Span
-	offers     []offered // of each class
-	keep       bool      // there are others enough: accessible places and companions' seats are not proposed
-	few        bool      // not as many seats are left as asked for
+	offers     []classOffer // of each class
+	keep       bool         // there are others enough: accessible places and companions' seats are not proposed
+	few        bool         // not as many seats are left as asked for
 	taken      []bool
-	spans      []stretch // what is free, those of near runs first, once it is asked for
+	spans      []freeSpan // what is free, those of near runs first, once it is asked for
 }
 
-// offered says whether the seats of a class may be bought with a question's code, and as its ticket type.
-type offered struct{ open, fits bool }
+// classOffer says whether the seats of a class may be bought with a question's code, and as its ticket type.
+type classOffer struct{ open, fits bool }
 
 // newSeating looks at a board. Accessible places and the companions' seats beside them are kept for
 // those who ask for them: they fit others only where fewer other seats than asked for are left.
-func newSeating(b *Board, plan *seatmap.Plan, t *Terms, q question) *seating {
+func newSeating(b *Board, plan *seatmap.Plan, t *Terms, q bestQuestion) *seating {
 	s := &seating{
 		board: b, plan: plan, n: q.quantity, accessible: q.accessible,
 		section: seatmap.Span{Count: len(plan.Seats)}, offers: offersOf(t, q), taken: make([]bool, len(plan.Seats)),
@@ -58,31 +58,37 @@ func newSeating(b *Board, plan *seatmap.Plan, t *Terms, q question) *seating {
 	return s
 }
 
-func offersOf(t *Terms, q question) []offered {
+func offersOf(t *Terms, q bestQuestion) []classOffer {
 	var code *Code
 	if q.code != (Code{}) {
 		code = &q.code
 	}
-	offers := make([]offered, len(t.Classes))
+	offers := make([]classOffer, len(t.Classes))
 	for i, class := range t.Classes {
 		offers[i].open = t.Opens(class.Channel, code)
-		offers[i].fits = offers[i].open && (q.kind < 0 || slices.Contains(class.Types, q.kind))
+		offers[i].fits = q.kind < 0 || slices.Contains(class.Types, q.kind)
 	}
 	return offers
 }
 
+// unit is a seat on the board; false when the board ends before it.
+func (s *seating) unit(seat int) (*UnitState, bool) {
+	if seat >= len(s.board.Units) {
+		return nil, false
+	}
+	return &s.board.Units[seat], true
+}
+
 // open reports whether a seat is free, and for this caller.
 func (s *seating) open(i int) bool {
-	if s.taken[i] || i >= len(s.board.Units) {
-		return false
-	}
-	u := &s.board.Units[i]
-	return u.Capacity > 0 && u.Held == 0 && u.Reserved == 0 && s.offers[u.Class].open
+	u, ok := s.unit(i)
+	return ok && !s.taken[i] && u.Capacity > 0 && u.Held == 0 && u.Reserved == 0 && s.offers[u.Class].open
 }
 
 // fits reports whether a seat is free and can be part of a block.
 func (s *seating) fits(i int) bool {
-	return s.open(i) && s.offers[s.board.Units[i].Class].fits &&
+	u, _ := s.unit(i)
+	return s.open(i) && s.offers[u.Class].fits &&
 		i >= s.section.From && i < s.section.From+s.section.Count && !(s.keep && s.kept(i))
 }
 
@@ -184,9 +190,9 @@ func (h *proposals) Pop() any {
 	return last
 }
 
-// search proposes one block after the other, the best of all runs first. After each it looks again at
+// runSearch proposes one block after the other, the best of all runs first. After each it looks again at
 // the runs that are touched, so every block is the best of what the ones before it left.
-type search struct {
+type runSearch struct {
 	seating *seating
 	best    func(run int) (proposal, bool)
 	near    func(run int) float64 // no block that begins in the run costs less
@@ -196,7 +202,7 @@ type search struct {
 	found   proposals
 }
 
-func (s *search) look(run int) {
+func (s *runSearch) look(run int) {
 	s.stamps[run]++
 	if p, ok := s.best(run); ok {
 		p.run, p.stamp = run, s.stamps[run]
@@ -205,7 +211,7 @@ func (s *search) look(run int) {
 }
 
 // propose returns the next block's parts and takes them.
-func (s *search) propose() ([]seatmap.Span, bool) {
+func (s *runSearch) propose() ([]seatmap.Span, bool) {
 	runs := s.seating.plan.NearRuns()
 	for {
 		for s.next < len(runs) && (len(s.found) == 0 || s.near(int(runs[s.next])) <= s.found[0].cost) {
@@ -236,7 +242,7 @@ func (s *search) propose() ([]seatmap.Span, bool) {
 // together finds blocks of seats beside one another.
 func (s *seating) together() func() ([]seatmap.Span, bool) {
 	runs := s.plan.Runs()
-	return (&search{
+	return (&runSearch{
 		seating: s,
 		best:    func(run int) (proposal, bool) { return s.bestWindow(runs[run]) },
 		near:    s.plan.RunNearness,

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	spareBlocks       = 64   // offered beyond one for each caller, since others take seats meanwhile
+	spareBlocks       = 64   // classOffer beyond one for each caller, since others take seats meanwhile
 	spareApart        = 8    // the same of blocks that take long to find
 	shortlistUnitsMax = 4096 // of all blocks of one list: as many as a batch can take
 	questionsMax      = 16   // shortlists kept of one board; past it some other goes
 )
 
-// question is all of a claim that its shortlist depends on, beside the board.
-type question struct {
+// bestQuestion is all of a claim that its shortlist depends on, beside the board.
+type bestQuestion struct {
 	quantity, accessible int
 	section              string
 	kind                 int // ticket type, -1 for any
@@ -24,8 +24,8 @@ type question struct {
 	revision             int64
 }
 
-func questionOf(best *Best, c *Command, revision int64) question {
-	q := question{
+func questionOf(best *Best, c *Command, revision int64) bestQuestion {
+	q := bestQuestion{
 		quantity: int(best.Quantity), accessible: int(best.Accessible), section: best.Section,
 		kind: c.BestType, together: best.Together, revision: revision,
 	}
@@ -75,7 +75,7 @@ func (l *shortlist) read(quantity int) ([][]Unit, WarningCode) {
 
 // newShortlist will hold the best kind of block that the board has: together before rows apart before
 // seats apart. Only of the last board to be looked at is anything proposed that is less than together.
-func newShortlist(b *Board, plan *seatmap.Plan, t *Terms, q question, last bool) *shortlist {
+func newShortlist(b *Board, plan *seatmap.Plan, t *Terms, q bestQuestion, last bool) *shortlist {
 	return &shortlist{begin: func(l *shortlist) {
 		s := newSeating(b, plan, t, q)
 		switch {
@@ -94,7 +94,7 @@ func newShortlist(b *Board, plan *seatmap.Plan, t *Terms, q question, last bool)
 func (l *shortlist) found(apart WarningCode, find func() ([]seatmap.Span, bool)) bool {
 	next := func() ([]Unit, bool) {
 		parts, ok := find()
-		return unitsOf(parts), ok
+		return unitsIn(parts), ok
 	}
 	first, ok := next()
 	if ok {
@@ -103,8 +103,8 @@ func (l *shortlist) found(apart WarningCode, find func() ([]seatmap.Span, bool))
 	return ok
 }
 
-// unitsOf lists the seats of a block's parts.
-func unitsOf(parts []seatmap.Span) []Unit {
+// unitsIn lists the seats of a block's parts.
+func unitsIn(parts []seatmap.Span) []Unit {
 	var units []Unit
 	for _, part := range parts {
 		for i := range part.Count {
@@ -125,16 +125,16 @@ type desk struct {
 	last  bool // its boards are the last to be looked at: less than together may be proposed
 	mu    sync.Mutex
 	board *Board
-	lists map[question]*shortlist
+	lists map[bestQuestion]*shortlist
 }
 
 // list returns the shortlist of a board for a question. A board never changes, so a list of it stays
 // right; those of another board are forgotten.
-func (d *desk) list(b *Board, q question, fresh func() *shortlist) *shortlist {
+func (d *desk) list(b *Board, q bestQuestion, fresh func() *shortlist) *shortlist {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.board != b {
-		d.board, d.lists = b, make(map[question]*shortlist)
+		d.board, d.lists = b, make(map[bestQuestion]*shortlist)
 	}
 	if l, ok := d.lists[q]; ok {
 		return l

@@ -339,3 +339,35 @@ func rowHas(free []bool, perRow, n int) bool {
 	}
 	return false
 }
+
+// A hold that has lapsed and that nobody has swept is still held on the board that everybody follows.
+// Whoever asks for the best is not seated apart, nor told that there is none, for its sake.
+func TestPromise5SeatsOfALapsedHoldAreFoundTogether(t *testing.T) {
+	for _, free := range []int{0, 2} { // singles beside what has lapsed
+		h := newHouse(t, 600)
+		keys := h.seats(t)
+		box := inventory.ClaimRequest{Caller: h.caller, Event: h.event, Basket: inventory.Basket{Seats: slices.Concat(keys[free*2:20], keys[23:])}}
+		for k := range free {
+			box.Basket.Seats = append(box.Basket.Seats, keys[2*k])
+		}
+		if _, err := h.service.Claim(t.Context(), box); err != nil {
+			t.Fatal(err)
+		}
+		lapsing, err := h.service.Claim(t.Context(), claimOf(h, keys[20:23]...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.service.Board(t.Context(), inventory.Caller{}, h.event); err != nil {
+			t.Fatal(err)
+		}
+		key := fmt.Sprintf("x'%x'", lapsing.Hold.Key[:])
+		if err := h.store.Exec("UPDATE holds SET deadline = 1 WHERE hold_hash = " + key + "; UPDATE hold_lines SET deadline = 1 WHERE hold_hash = " + key); err != nil {
+			t.Fatal(err)
+		}
+		v, err := h.service.Claim(t.Context(), bestOf(h, 2, false))
+		if err != nil || len(v.Warnings) > 0 || int(v.Hold.Lines[0].Unit) < 20 || int(v.Hold.Lines[1].Unit) > 22 {
+			t.Errorf("promise 5: with %d others free: %+v %v", free, v, err)
+		}
+		h.audit(t)
+	}
+}
