@@ -97,6 +97,8 @@ func TestTheOrderOfPreferences(t *testing.T) {
 		{"nobody alone, though a single is nearer", []string{"1:1-3", "1:5", "9:8-9"}, 4, []string{"1:2-3", "9:8-9"}, SeatsApart},
 		{"somebody alone only where it cannot be helped", []string{"1:1-3", "7:9"}, 4, []string{"1:1-3", "7:9"}, SeatsApart},
 		{"few parts before near ones", []string{"1:1-2", "1:4-5", "1:7-8", "5:1-4", "9:7-9"}, 7, []string{"5:1-4", "9:7-9"}, SeatsApart},
+		{"nearer short stretches give way to longer ones", []string{"1:1-3", "5:4-5", "5:7-8", "9:7-9"}, 8, []string{"1:1-3", "5:4-5", "9:7-9"}, SeatsApart},
+		{"two and two of three and three", []string{"3:1-3", "3:5-7"}, 4, []string{"3:2-3", "3:5-6"}, SeatsApart},
 		{"of as many parts the nearest together", []string{"1:1-2", "5:5-6", "5:8-9", "9:1-2"}, 4, []string{"5:5-6", "5:8-9"}, SeatsApart},
 		{"all alone where there is nothing else", []string{"1:1", "3:5", "5:1", "5:3", "5:5"}, 3, []string{"5:1", "5:3", "5:5"}, SeatsApart},
 		{"nothing left", []string{"1:1-2"}, 3, nil, ""},
@@ -213,6 +215,7 @@ func TestCompanionsSitBesideAnAccessiblePlace(t *testing.T) {
 		{"each with a companion beside", []string{"1:1", "1:2", "3:1", "3:4"}, []string{"1:1-4", "3:1-4"}, 4, 2, []string{"3:1-4"}, ""},
 		{"at both ends of the house, each with a companion", []string{"9:1", "9:9"}, []string{"9:1-9"}, 4, 2, []string{"9:1-2", "9:8-9"}, SeatsApart},
 		{"the odd companion goes with the first", []string{"9:1", "9:9"}, []string{"9:1-3", "9:8-9"}, 5, 2, []string{"9:1-3", "9:8-9"}, SeatsApart},
+		{"nobody without a companion, though it be further", []string{"1:1", "1:3", "5:1", "5:2", "8:1"}, []string{"1:1-4", "5:1-4", "8:1-2"}, 6, 3, []string{"1:1-4", "5:2-3"}, SeatsApart},
 		{"no companion's seat", []string{"9:1"}, []string{"9:1", "9:3"}, 2, 1, nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -272,6 +275,26 @@ func TestADeskForgetsTheListsOfAnotherBoard(t *testing.T) {
 	}
 	if len(d.lists) > questionsMax {
 		t.Errorf("%d lists are kept", len(d.lists))
+	}
+}
+
+// Rows need not face each other mutually in every drawing; a block whose seats went to another run's block
+// is looked for again.
+func TestARunWhoseBlockWentLooksAgain(t *testing.T) {
+	b, plan, terms := hall(2, 9)
+	s := newSeating(b, plan, terms, of(2))
+	looked := 0
+	find := &runSearch{
+		seating: s, stamps: make([]int, 2), near: func(int) float64 { return 0 }, touched: func(*proposal) []int { return nil },
+		best: func(run int) (proposal, bool) {
+			looked++
+			return proposal{cost: float64(looked), parts: [2]seatmap.Span{{From: 4 * (looked / 3), Count: 2}}}, looked <= 3
+		},
+	}
+	first, _ := find.propose()
+	second, ok := find.propose()
+	if first[0].From != 0 || !ok || second[0].From != 4 || looked != 3 {
+		t.Errorf("%v, then %v after %d looks", first, second, looked)
 	}
 }
 
