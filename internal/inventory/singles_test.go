@@ -304,7 +304,7 @@ func (s *sheet) cellsOf(n int, aisles []int, terms *Terms, now Instant, code *Co
 	return c
 }
 
-func unitsOf(h *Hold) (units []Unit) {
+func unitsHeld(h *Hold) (units []Unit) {
 	if h != nil {
 		for _, l := range h.Lines {
 			units = append(units, l.Unit)
@@ -330,7 +330,7 @@ func intended(c *Command, had []Unit) []Unit {
 func (s *sheet) checkSingles(t *rapid.T, n int, aisles []int, terms *Terms, now Instant, c Command) {
 	var had []Unit
 	if h := s.holds[c.Key]; h != nil && h.Deadline > now {
-		had = unitsOf(h)
+		had = unitsHeld(h)
 	}
 	before := s.cellsOf(n, aisles, terms, now, c.Code, c.Key, had).singles()
 	after := s.cellsOf(n, aisles, terms, now, c.Code, c.Key, intended(&c, had)).singles()

@@ -113,7 +113,7 @@ func (s *Store) SetSheetBounds(sheets, units, holds, holdsRead int) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	s.forget("")
-	s.bounds = sheetBounds{sheets: sheets, units: units, holds: holds, holdsRead: holdsRead}
+	s.bounds = sheetBounds{sheets: sheets, units: units, holds: holds, holdsRead: holdsRead, orders: holds}
 }
 
 // PlainRows are the rows behind what a judge is shown, without what is remembered; failed is why they

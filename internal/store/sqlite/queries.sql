@@ -93,6 +93,9 @@ SELECT id, hold_hash, state, created_at, token_hash, buyer_name, buyer_email, bu
 SELECT id, hold_hash, state, created_at, token_hash, buyer_name, buyer_email, buyer_hash, reference, metadata, lines, total,
   payment_method, payment_reference FROM orders WHERE event = ? AND hold_hash = ?
 
+-- name: orders_holds
+SELECT hold_hash FROM orders WHERE event = ? LIMIT ?
+
 -- name: order_reference
 SELECT 1 FROM orders WHERE event = ? AND reference = ?
 

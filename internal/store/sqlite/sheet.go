@@ -13,13 +13,14 @@ const (
 	sheetUnitsMax  = 1 << 20 // units of one event that are; rows of others are read each time
 	sheetHoldsMax  = 1 << 16 // holds of one event that are
 	sheetHoldsRead = 1 << 12 // holds that are read to begin with
+	sheetOrdersMax = 1 << 16 // orders of one event, of which it is remembered what hold they were
 )
 
 // sheetBounds says how much is remembered. Numbers as the constants have them, but in tests.
-type sheetBounds struct{ sheets, units, holds, holdsRead int }
+type sheetBounds struct{ sheets, units, holds, holdsRead, orders int }
 
 func boundsOfSheets() sheetBounds {
-	return sheetBounds{sheets: sheetsMax, units: sheetUnitsMax, holds: sheetHoldsMax, holdsRead: sheetHoldsRead}
+	return sheetBounds{sheets: sheetsMax, units: sheetUnitsMax, holds: sheetHoldsMax, holdsRead: sheetHoldsRead, orders: sheetOrdersMax}
 }
 
 // sheet remembers rows of one event as the last commit left them. The server has the file to itself,
@@ -36,6 +37,9 @@ type sheet struct {
 	units   []unitRow // by unit, as far as they were asked for
 	holds   map[inventory.HoldKey]*inventory.Hold
 	every   bool // holds has all there are
+	// The holds that became orders, all of them; nil when they are too many. Every claim asks whether it comes
+	// after its own hold was sold.
+	sold map[inventory.HoldKey]struct{}
 }
 
 // unitRow is an allocation as it was read or written last.
@@ -68,6 +72,9 @@ func (s *Store) sheetOf(event string) (*sheet, error) {
 	if err := sh.readHolds(s.writer); err != nil {
 		return nil, err
 	}
+	if err := sh.readOrders(s.writer); err != nil {
+		return nil, err
+	}
 	if s.lock == nil {
 		return sh, nil // beside a server nothing can be remembered
 	}
@@ -94,6 +101,19 @@ func (sh *sheet) readHolds(c *conn) error {
 	}
 	if sh.every = len(sh.holds) <= sh.bounds.holdsRead; !sh.every {
 		clear(sh.holds)
+	}
+	return err
+}
+
+// readOrders reads which holds became orders, unless there are many.
+func (sh *sheet) readOrders(c *conn) error {
+	sh.sold = make(map[inventory.HoldKey]struct{})
+	err := c.each("orders_holds", func(st *sqlite3.Stmt) bool {
+		sh.sold[keyOf(st, 0)] = struct{}{}
+		return true
+	}, sh.n, sh.bounds.orders+1)
+	if len(sh.sold) > sh.bounds.orders {
+		sh.sold = nil
 	}
 	return err
 }
@@ -127,6 +147,14 @@ func (sh *sheet) remember(version int64, eff *inventory.Effects) {
 	}
 	for _, k := range eff.DeleteHolds {
 		delete(sh.holds, k)
+	}
+	for _, o := range eff.InsertOrders {
+		if sh.sold != nil {
+			sh.sold[o.Key] = struct{}{}
+		}
+	}
+	if len(sh.sold) > sh.bounds.orders {
+		sh.sold = nil
 	}
 	for _, h := range eff.UpdateHolds {
 		sh.keep(h)
@@ -192,6 +220,14 @@ func (r *sheetRows) Hold(k inventory.HoldKey) (*inventory.Hold, bool) {
 		return h, ok
 	}
 	return r.rows.Hold(k)
+}
+
+// OrderByHold implements inventory.Rows.
+func (r *sheetRows) OrderByHold(k inventory.HoldKey) (*inventory.Order, bool) {
+	if _, ok := r.sheet.sold[k]; !ok && r.sheet.sold != nil {
+		return nil, false
+	}
+	return r.rows.OrderByHold(k)
 }
 
 // Lapsed implements inventory.Rows. Where the soonest deadline has not passed there is nothing to read.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rowlock/rowlock/internal/inventory"
 	"github.com/rowlock/rowlock/internal/seatmap"
+	"github.com/rowlock/rowlock/internal/store/storetest"
 )
 
 func newGrid(t testing.TB, rows, perRow int) *house {
@@ -77,7 +78,7 @@ func TestPromise2EverybodyWhoReadOneBoardWinsABlockOfIt(t *testing.T) {
 	h := newGrid(t, 50, 16)
 	gate := &gatedStore{Store: h.store, waiting: callers}
 	gate.read.Add(callers)
-	h.service = newService(gate, h.records)
+	h.service = storetest.NewService(gate, h.records)
 	views, errs := storm(h, t.Context(), callers, 4, true)
 	if won := winners(t, views, errs); won != callers || gate.commands != callers {
 		t.Errorf("promise 2: %d of %d won as many blocks, by %d commands", won, callers, gate.commands)
@@ -154,7 +155,7 @@ func TestPromise2NobodyHearsNoBlockWhileABlockFits(t *testing.T) {
 func TestTheStormCatchesAnOldBoard(t *testing.T) {
 	for try := range 5 {
 		h := newGrid(t, 8, 9)
-		h.service = newService(&oldBoards{Store: h.store}, h.records)
+		h.service = storetest.NewService(&oldBoards{Store: h.store}, h.records)
 		if faults, _ := mixedStorm(t, h); len(faults) > 0 {
 			t.Logf("try %d: %s", try+1, faults[0])
 			return
