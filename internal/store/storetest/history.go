@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -18,6 +19,10 @@ const (
 	batchMax   = 5  // commands of a step
 	examples   = 40 // histories that are not shrunk, when a recorder listens
 	recentKeys = 6  // a command is about one of the holds made last
+
+	// historyTime is what a history takes by the bubble's clock at least. By that clock rapid counts the half
+	// minute in which it shrinks what fails; if none passed, it would never have enough.
+	historyTime = 200 * time.Millisecond
 )
 
 // step is one call of the store.
@@ -88,7 +93,12 @@ func histories() []check {
 func likeTheModel(t T, h *House) {
 	if test, ok := t.(*testing.T); ok {
 		// Wrapped, for in a bubble rapid must not ask a test for its deadline.
-		rapid.Check(struct{ rapid.TB }{test}, func(r *rapid.T) { play(r, h, drawHistory.Draw(r, "history")) })
+		rapid.Check(struct{ rapid.TB }{test}, func(r *rapid.T) {
+			if h.bubble {
+				time.Sleep(historyTime)
+			}
+			play(r, h, drawHistory.Draw(r, "history"))
+		})
 		return
 	}
 	for range examples {

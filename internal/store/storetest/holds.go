@@ -287,6 +287,12 @@ func netChange(t T, h *House) {
 		t.Errorf("swapping types in a full area makes %s, want %s", got, want)
 	}
 	h.wantUnit(t, floor, floorCapacity, 0)
+	h.pass(t, 10)
+	retype := changeOf(mine.Key, nil, nil)
+	retype.Retype = []inventory.Want{some(0, 1, child)}
+	if as := h.win(t, retype); as.Deadline != swap.Deadline || as.Lines[0].Price != childPrice {
+		t.Errorf("selling a seat as another type makes %+v; only adding and extending move the deadline", as)
+	}
 	less := h.win(t, changeOf(mine.Key, nil, []inventory.Want{one(0)}))
 	if less.Deadline != swap.Deadline {
 		t.Errorf("removing moved the deadline; only adding and extending do")
