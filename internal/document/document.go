@@ -206,7 +206,7 @@ func LayOut(data []byte) []byte {
 
 // layOut writes one compact value; newline is a line's end with the indentation of the next.
 func layOut(b *bytes.Buffer, v jsontext.Value, newline string) {
-	if kind := v.Kind(); kind != '{' && kind != '[' || !bytes.ContainsAny(v[1:], "{[") {
+	if !nests(v) {
 		b.Write(v)
 		return
 	}
@@ -231,4 +231,25 @@ func layOut(b *bytes.Buffer, v jsontext.Value, newline string) {
 	}
 	b.WriteString(newline)
 	b.WriteByte(v[len(v)-1])
+}
+
+// nests says whether a value is a list or an object that holds another; brackets in texts are none.
+func nests(v jsontext.Value) bool {
+	depth, text := 0, false
+	for i := 0; i < len(v); i++ {
+		switch v[i] {
+		case '\\':
+			i++ // in a text, and what follows does not end it
+		case '"':
+			text = !text
+		case '{', '[':
+			if text {
+				continue
+			}
+			if depth++; depth > 1 {
+				return true
+			}
+		}
+	}
+	return false
 }
