@@ -91,6 +91,7 @@ func TestTheOrderOfPreferences(t *testing.T) {
 		{"together far away before two rows in front", []string{"1:4-5", "2:4-5", "9:1-4"}, 4, []string{"9:1-4"}, ""},
 		{"two rows before apart in one row", []string{"1:1-3", "1:5-7", "8:1-2", "9:1-2"}, 4, []string{"8:1-2", "9:1-2"}, RowsApart},
 		{"three behind one", []string{"3:4-6", "4:5"}, 4, []string{"3:4-6", "4:5"}, RowsApart},
+		{"behind, as near as can be", []string{"3:3-5", "4:3", "4:5"}, 4, []string{"3:3-5", "4:5"}, RowsApart},
 		{"two and two before three and one", []string{"3:4-6", "4:4-5"}, 4, []string{"3:4-5", "4:4-5"}, RowsApart},
 		{"rows that are not behind one another are apart", []string{"3:4-5", "5:4-5"}, 4, []string{"3:4-5", "5:4-5"}, SeatsApart},
 		{"columns that do not overlap are apart", []string{"3:1-2", "4:8-9"}, 4, []string{"3:1-2", "4:8-9"}, SeatsApart},

@@ -559,23 +559,31 @@ func TestPromise2CommandsThatShareAListTakeOneBlockEach(t *testing.T) {
 		return Command{Verb: Claim, Key: keyN(n), ID: CommandID{byte(n)}, Best: true, BestType: -1, Candidates: list[:length], Apart: RowsApart}
 	}
 	out := s.judge(t, start, terms,
-		best(1, 4), best(2, 4), best(3, 4), best(4, 2), // who read a shorter list finds nothing left on it
+		best(1, 4), best(2, 4), best(3, 4), best(4, 1), // who read a shorter list finds nothing left on it
 		Command{Verb: Release, Key: keyN(1), By: "buyer"}, best(5, 2), // what was let go is taken again
-		Command{Verb: Change, Key: keyN(2), By: "buyer", Remove: []Want{seatWant(2)}}, Command{Verb: Claim, Key: keyN(6), BestType: -1, Add: []Want{seatWant(6)}},
-		best(7, 4), best(5, 2))
-	for i, want := range map[int]Unit{0: 0, 1: 2, 2: 4, 5: 0, 9: 0} {
+		claimN(6, seatWant(6), seatWant(7)), best(7, 4), best(5, 2))
+	for i, want := range map[int]Unit{0: 0, 1: 2, 2: 4, 5: 0, 8: 0} {
 		if o := out[i]; o.Hold == nil || o.Hold.Lines[0].Unit != want || len(o.Warnings) != 1 || o.Warnings[0] != (Warning{RowsApart, -1}) {
 			t.Errorf("command %d: %+v, want the block at %d", i, o, want)
 		}
 	}
-	for _, i := range []int{3, 8} {
+	for _, i := range []int{3, 7} {
 		if out[i].Refusal == nil || !out[i].Refusal.noBlock() {
 			t.Errorf("command %d: %+v, want no block", i, out[i])
 		}
 	}
-	if !out[9].Replayed {
+	if !out[8].Replayed {
 		t.Error("a repeat is no replay")
 	}
+	s.check(t)
+	// A change lets go, too.
+	s, list = newSheet(8, 5), [][]Unit{{0}, {1}}
+	out = s.judge(t, start, terms, claimN(1, seatWant(0), seatWant(1)), best(2, 2), Command{Verb: Change, Key: keyN(1), By: "buyer", Remove: []Want{seatWant(0)}}, best(3, 2))
+	if out[1].Hold != nil || out[3].Hold == nil || out[3].Hold.Lines[0].Unit != 0 {
+		t.Errorf("before the change %+v, after it %+v", out[1], out[3])
+	}
+	s.check(t)
+	list = [][]Unit{{0, 1}, {2, 3}, {4, 5}, {6, 7}}
 	// What another code opens is another matter, though the list be the same.
 	sponsors := newSheet(8, 5)
 	for u, a := range sponsors.allocations {
@@ -588,7 +596,7 @@ func TestPromise2CommandsThatShareAListTakeOneBlockEach(t *testing.T) {
 	if out[0].Hold != nil || out[1].Hold == nil || out[1].Hold.Lines[0].Unit != 0 {
 		t.Errorf("without a code %+v, with it %+v", out[0], out[1])
 	}
-	s.check(t)
+	sponsors.check(t)
 }
 
 func TestAReferenceIsOneLivingHolds(t *testing.T) {
