@@ -101,7 +101,7 @@ func TestAnExportedEventComesBackTheSame(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`{"id":"sponsors","name":"Sponsors"}`, `"units_per_hold":7`, `"ends_at":`, `{"a":"one","b":"two","c":"{\"not\": [json]}"}`,
+		`{"id":"sponsors","name":"Sponsors"}`, `"single_seats": "nudge"`, `"units_per_hold":7`, `"ends_at":`, `{"a":"one","b":"two","c":"{\"not\": [json]}"}`,
 		`"venue": {"reference":"demo-theatre","name":"Demo Theatre"}`, `"time_zone": "Europe/Vienna"`, `{"id":"concession","name":"Concession","price":3000}`,
 	} {
 		if !strings.Contains(first, want) {

@@ -147,6 +147,7 @@ func OfEvent(c *inventory.Carried) ([]byte, error) {
 			HoldSeconds: &e.Terms.HoldSeconds, HoldSecondsMax: &e.Terms.HoldMax,
 			UnitsPerHold: &e.Terms.UnitsPerHold, UnitsPerBuyer: &e.Terms.UnitsPerBuyer,
 		},
+		SingleSeats: string(e.Terms.SingleSeats),
 	}
 	if len(e.Metadata) > 0 {
 		event.Metadata = e.Metadata
