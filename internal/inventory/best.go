@@ -6,7 +6,7 @@ import (
 	"github.com/rowlock/rowlock/internal/seatmap"
 )
 
-const bestTriesMax = 16 // shortlists before "try again"; each means that others took all that was on it
+const bestTriesMax = 64 // shortlists before "try again"; each means that others took all that was on it
 
 // Best asks for seats together: beside one another if any are, else in two rows, else apart. Together
 // refuses all but the first.
