@@ -164,6 +164,11 @@ func (s *Store) transact(_ context.Context, event string, judge judgement) (posi
 	var sh *sheet
 	var eff *inventory.Effects
 	err = s.writing("batch", func(begin func() error) error {
+		if s.lock == nil { // others write into this file, and what is judged must be what is locked
+			if err := begin(); err != nil {
+				return err
+			}
+		}
 		if sh, err = s.sheetOf(event); err != nil {
 			return err
 		}
