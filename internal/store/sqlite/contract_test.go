@@ -14,7 +14,17 @@ import (
 	"github.com/rowlock/rowlock/internal/store/storetest"
 )
 
+// TestTheStoreIsCorrect holds a server's store to it: it has the file to itself, and remembers rows.
 func TestTheStoreIsCorrect(t *testing.T) { storetest.Run(t, openFresh) }
+
+// TestTwoStoresOnOneFileAreCorrect holds stores to it that do not have the file to themselves, as those
+// of commands beside a server: they remember nothing, and are nodes to each other.
+func TestTwoStoresOnOneFileAreCorrect(t *testing.T) {
+	storetest.Run(t, func(t testing.TB) storetest.Fresh {
+		path := emptyFile(t)
+		return freshOf(t, openBeside(t, path), openBeside(t, path))
+	})
+}
 
 // migrated is an empty database with its schema in place. Every test gets a copy, which is ten times
 // quicker than making one.
@@ -35,19 +45,14 @@ var migrated = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// openFresh makes an empty store, with another process's way into the same file as its second node.
+// openFresh makes an empty store as a server opens it.
 func openFresh(t testing.TB) storetest.Fresh {
 	t.Helper()
-	store, path := openCopy(t)
-	beside, err := sqlite.OpenBeside(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeAfter(t, beside)
-	return freshOf(t, store, beside)
+	store, _ := openCopy(t)
+	return freshOf(t, store, nil)
 }
 
-func openCopy(t testing.TB) (*sqlite.Store, string) {
+func emptyFile(t testing.TB) string {
 	t.Helper()
 	empty, err := migrated()
 	if err != nil {
@@ -57,12 +62,28 @@ func openCopy(t testing.TB) (*sqlite.Store, string) {
 	if err := os.WriteFile(path, empty, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return path
+}
+
+func openCopy(t testing.TB) (*sqlite.Store, string) {
+	t.Helper()
+	path := emptyFile(t)
 	store, err := sqlite.Open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	closeAfter(t, store)
 	return store, path
+}
+
+func openBeside(t testing.TB, path string) *sqlite.Store {
+	t.Helper()
+	store, err := sqlite.OpenBeside(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAfter(t, store)
+	return store
 }
 
 func closeAfter(t testing.TB, store *sqlite.Store) {
@@ -120,6 +141,13 @@ func TestWrongStoresAreCaught(t *testing.T) {
 		},
 		storetest.Mutant{
 			Off: "the row lock, in a random history", Open: unlocked,
+			Check: "small concurrent histories are linearizable as a whole", Says: "linearizable: Illegal",
+		},
+		storetest.Mutant{
+			Off: "having the file to itself, of a server that remembers", Open: func(t testing.TB) storetest.Fresh {
+				store, path := openCopy(t)
+				return freshOf(t, store, openBeside(t, path))
+			},
 			Check: "small concurrent histories are linearizable as a whole", Says: "linearizable: Illegal",
 		},
 		storetest.Mutant{

@@ -18,6 +18,7 @@ func deadlines() []check {
 		{name: "promise 5: a sale after the deadline is refused", time: true, run: saleAfterDeadline},
 		{name: "promise 5: takeover takes only as many lapsed lines as needed, oldest first, on what is wanted", time: true, run: takeoverIsFrugal},
 		{name: "promise 5: what is left of a hold that was taken from is dead, and swept", time: true, run: restOfTheDead},
+		{name: "promise 5: a hold that is let go after it has lapsed is ended, and was not let go", time: true, run: lapsedLetGo},
 		{name: "promise 5: of rivals for one lapsed seat one wins", time: true, run: rivalsForLapsed},
 		{name: "promise 5: sweeping ends what has lapsed, says so, and leaves the living alone", time: true, run: sweeping},
 		{name: "extending restarts the countdown up to the cap, and so does adding", needs: []capability{clock}, time: true, run: extending},
@@ -156,6 +157,24 @@ func restOfTheDead(t T, h *House) {
 	}
 	h.wantUnit(t, 0, 1, 0)
 	h.held(t, one(1), some(floor, floorCapacity-1, standard))
+}
+
+// lapsedLetGo: whoever let a hold go must not find it again, not even when the clock steps back.
+func lapsedLetGo(t T, h *House) {
+	mine := h.brief(t, one(0), some(floor, 2, standard))
+	h.pass(t, ttl)
+	for range 2 {
+		if out := h.do(t, releaseOf(mine.Key)); out.Released || out.Refusal != nil {
+			t.Errorf("a release after the deadline says %v (%v)", out.Released, out.Refusal)
+		}
+	}
+	if keys, _ := h.expired(t); !slices.Equal(keys, []inventory.HoldKey{mine.Key}) {
+		t.Errorf("the log says that %d holds ended, want this one, once", len(keys))
+	}
+	if n, err := h.Store.Sweep(t.Context(), 10); err != nil || n != 0 {
+		t.Errorf("swept %d (%v), and nothing was left", n, err)
+	}
+	h.wantLogSound(t)
 }
 
 func rivalsForLapsed(t T, h *House) {
