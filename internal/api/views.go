@@ -6,7 +6,6 @@ import (
 	"github.com/rowlock/rowlock/client"
 	"github.com/rowlock/rowlock/internal/inventory"
 	"github.com/rowlock/rowlock/internal/office"
-	"github.com/rowlock/rowlock/internal/seatmap"
 )
 
 const microsecondsASecond = 1_000_000
@@ -29,20 +28,16 @@ func listOf[T, W any](items []T, next string, show func(T) W) client.List[W] {
 }
 
 // unit names a unit: a seat's key and section, or an area's key.
-func unit(p *seatmap.Plan, u inventory.Unit) (seat, area, label, section string) {
-	if i := int(u); i < len(p.Seats) {
-		s := &p.Seats[i]
-		return s.Key, "", s.Label, s.Section
-	}
-	a := &p.Areas[int(u)-len(p.Seats)]
-	return "", a.Key, a.Name, ""
+func unit(l *inventory.Layout, u inventory.Unit) (seat, area, label, section string) {
+	n, _ := l.Name(u)
+	return n.Seat, n.Area, n.Label, n.Section
 }
 
-func linesOf(lines []inventory.Line, e *inventory.Event, p *seatmap.Plan) (out []client.Line, total int64) {
+func linesOf(lines []inventory.Line, e *inventory.Event, layout *inventory.Layout) (out []client.Line, total int64) {
 	out = make([]client.Line, len(lines))
 	for i, l := range lines {
 		w := &out[i]
-		w.Seat, w.Area, w.Label, w.Section = unit(p, l.Unit)
+		w.Seat, w.Area, w.Label, w.Section = unit(layout, l.Unit)
 		w.TicketType = e.Terms.Types[l.Type].ID
 		w.Quantity, w.Price, w.Amount = l.Quantity, l.Price, l.Quantity*l.Price
 		total += w.Amount
@@ -64,17 +59,17 @@ func holdOf(v *inventory.HoldView) *client.Hold {
 	if v.Order != "" {
 		out.State = "sold"
 	}
-	out.Lines, out.Total = linesOf(h.Lines, v.Event, v.Plan)
-	out.Warnings = warningsOf(v.Warnings, v.Plan)
+	out.Lines, out.Total = linesOf(h.Lines, v.Event, v.Layout)
+	out.Warnings = warningsOf(v.Warnings, v.Layout)
 	return out
 }
 
-func warningsOf(warnings []inventory.Warning, p *seatmap.Plan) []client.Warning {
+func warningsOf(warnings []inventory.Warning, l *inventory.Layout) []client.Warning {
 	out := make([]client.Warning, len(warnings))
 	for i, w := range warnings {
 		out[i].Code = string(w.Code)
 		if w.Unit >= 0 {
-			out[i].Seat, _, _, _ = unit(p, w.Unit)
+			out[i].Seat, _, _, _ = unit(l, w.Unit)
 		}
 	}
 	return out
@@ -93,14 +88,14 @@ func orderOf(v *inventory.OrderView) *client.Order {
 	if o.Buyer.Name != "" || o.Buyer.Email != "" {
 		out.Buyer = &client.Buyer{Name: o.Buyer.Name, Email: o.Buyer.Email}
 	}
-	out.Lines, _ = linesOf(o.Lines, v.Event, v.Plan)
+	out.Lines, _ = linesOf(o.Lines, v.Event, v.Layout)
 	for i, t := range o.Tickets {
 		w := &out.Tickets[i]
 		w.ID, w.State = t.ID, "cancelled"
 		if t.Valid {
 			w.State = "valid"
 		}
-		w.Seat, w.Area, w.Label, _ = unit(v.Plan, t.Unit)
+		w.Seat, w.Area, w.Label, _ = unit(v.Layout, t.Unit)
 		w.TicketType = v.Event.Terms.Types[t.Type].ID
 	}
 	return out
@@ -202,7 +197,7 @@ func logOf(v *inventory.LogView) client.List[client.LogEntry] {
 		}
 		for i, u := range e.Units {
 			out.Units[i].Quantity = u.Delta
-			out.Units[i].Seat, out.Units[i].Area, _, _ = unit(v.Plan, u.Unit)
+			out.Units[i].Seat, out.Units[i].Area, _, _ = unit(v.Layout, u.Unit)
 		}
 		return out
 	})

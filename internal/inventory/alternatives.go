@@ -25,48 +25,58 @@ type Alternative struct {
 // spots is a live board as the search for alternatives sees it: with where its seats stand, and how many
 // are free there. The board's gate guards it.
 type spots struct {
-	board *Board
-	plan  *seatmap.Plan
-	near  *nearby
-	free  []int32 // of each of near's strips, how many seats are free
+	board  *Board
+	layout *Layout // that the board is in; places are the search's, units the board's
+	near   *nearby
+	free   []int32 // of each of near's strips, how many seats are free
 }
 
-func newSpots(b *Board, plan *seatmap.Plan) *spots {
-	s := &spots{board: b, plan: plan, near: newNearby(plan)}
+func newSpots(b *Board, l *Layout) *spots {
+	s := &spots{board: b, layout: l, near: newNearby(l.Plan)}
 	s.free = make([]int32, len(s.near.strips))
-	for i := range plan.Seats {
-		s.count(Unit(i), UnitState{}, b.at(i))
+	for i := range l.Plan.Seats {
+		s.count(l.Unit(i), UnitState{}, b.at(l.Unit(i)))
 	}
 	return s
 }
 
 // count keeps free up to date when a unit of the board changes.
 func (s *spots) count(u Unit, was, is UnitState) {
-	if int(u) < len(s.near.of) {
-		s.free[s.near.of[u]] += int32(count(seatState(is) == seatFree) - count(seatState(was) == seatFree))
+	if i, ok := s.layout.Place(u); ok && i < len(s.near.of) {
+		s.free[s.near.of[i]] += int32(count(seatState(is) == seatFree) - count(seatState(was) == seatFree))
 	}
 }
 
 // openTo reports whether a seat is free and in a channel that a code opens.
 func (s *spots) openTo(u Unit, t *Terms, code *Code) bool {
-	st := s.board.at(int(u))
+	st := s.board.at(u)
 	return seatState(st) == seatFree && st.Class < len(t.Classes) && t.Opens(t.Classes[st.Class].Channel, code)
 }
 
 // spotsAt gives the spots of a live board, which the caller has entered, at a position or later; nil when
-// the store does not show that position yet. Nothing is read when the board is there already.
-func (s *Service) spotsAt(ctx context.Context, event string, lb *liveBoard, plan *seatmap.Plan, p Position) (*spots, error) {
+// the store does not show that position yet, or the event is moving to another map. Nothing is read when
+// the board is there already.
+func (s *Service) spotsAt(ctx context.Context, e *Event, lb *liveBoard, p Position) (*spots, error) {
 	shown := func() bool {
 		return lb.board != nil && lb.board.Position.Epoch == p.Epoch && lb.board.Position.Version >= p.Version
 	}
 	if !shown() {
-		if err := s.refresh(ctx, event, lb); err != nil || !shown() {
+		if err := s.refresh(ctx, e.ID, lb); err != nil || !shown() {
 			return nil, err
 		}
 	}
-	if lb.spots == nil || lb.spots.plan != plan {
-		lb.spots = newSpots(lb.board, plan)
+	if lb.spots != nil {
+		return lb.spots, nil // a board of another map is another board, and has no spots yet
 	}
+	e, err := s.atLeast(ctx, e, lb.board.Revision)
+	if err != nil || lb.board.Revision < e.MapSince {
+		return nil, err
+	}
+	l, err := s.layout(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	lb.spots = newSpots(lb.board, l)
 	return lb.spots, nil
 }
 
@@ -125,8 +135,8 @@ func share(outcomes []Outcome) {
 // alternatives says what to ask for instead of seats that were lost. Nothing is said when something else
 // than a seat that somebody else has was in the way, of a large basket, and when nothing was found: it is
 // advice, and no fault of the store's on the way to it makes the refusal another one.
-func (s *Service) alternatives(ctx context.Context, e *Event, plan *seatmap.Plan, c *Command, out *Outcome) []Alternative {
-	lost, ok := lostBy(plan, c, out)
+func (s *Service) alternatives(ctx context.Context, e *Event, layout *Layout, c *Command, out *Outcome) []Alternative {
+	lost, ok := lostBy(layout, c, out)
 	if !ok {
 		return nil
 	}
@@ -144,13 +154,13 @@ func (s *Service) alternatives(ctx context.Context, e *Event, plan *seatmap.Plan
 	}
 	defer lb.leave()
 	if l.board == nil {
-		sp, err := s.spotsAt(ctx, e.ID, lb, plan, out.Position)
+		sp, err := s.spotsAt(ctx, e, lb, out.Position)
 		if err != nil && ctx.Err() != nil {
 			return nil // this caller has left; the next one looks
 		}
 		l.board, l.spots = lb, sp
 	}
-	if l.spots == nil || l.spots.plan != plan {
+	if l.spots == nil || l.spots.layout.Map != layout.Map {
 		return nil
 	}
 	e, err := s.atLeast(ctx, e, l.spots.board.Revision)
@@ -161,7 +171,13 @@ func (s *Service) alternatives(ctx context.Context, e *Event, plan *seatmap.Plan
 	if chosen == nil {
 		return nil
 	}
-	return []Alternative{alternativeOf(&e.Terms, plan, c, chosen)}
+	return []Alternative{alternativeOf(&e.Terms, layout, c, chosen)}
+}
+
+// placed is a seat that was wanted, and its place on the map.
+type placed struct {
+	at   int
+	want *Want
 }
 
 // lostBlock is some seats of a basket that stand together.
@@ -172,7 +188,7 @@ type lostBlock struct {
 }
 
 // lostBy sorts the seats of a basket into blocks. Not ok when there is nothing to be offered for it.
-func lostBy(plan *seatmap.Plan, c *Command, out *Outcome) (blocks []lostBlock, ok bool) {
+func lostBy(layout *Layout, c *Command, out *Outcome) (blocks []lostBlock, ok bool) {
 	if out.losses == nil || out.Refusal == nil || c.Best {
 		return nil, false
 	}
@@ -183,18 +199,19 @@ func lostBy(plan *seatmap.Plan, c *Command, out *Outcome) (blocks []lostBlock, o
 		}
 		gone = append(gone, conflict.Unit)
 	}
-	seats := make([]*Want, 0, len(c.Add))
+	plan := layout.Plan
+	seats := make([]placed, 0, len(c.Add))
 	for i := range c.Add {
-		if int(c.Add[i].Unit) < len(plan.Seats) {
-			seats = append(seats, &c.Add[i])
+		if at, ok := layout.Place(c.Add[i].Unit); ok && at < len(plan.Seats) {
+			seats = append(seats, placed{at, &c.Add[i]})
 		}
 	}
 	if len(gone) == 0 || len(seats) == 0 || len(seats) > alternativeSeatsMax {
 		return nil, false
 	}
-	slices.SortFunc(seats, func(a, b *Want) int { return int(a.Unit - b.Unit) })
-	for _, w := range seats {
-		i, n := int(w.Unit), len(blocks)
+	slices.SortFunc(seats, func(a, b placed) int { return a.at - b.at })
+	for _, s := range seats {
+		i, w, n := s.at, s.want, len(blocks)
 		if n == 0 || blocks[n-1].from+len(blocks[n-1].want) != i || plan.RunOf(i) != plan.RunOf(i-1) {
 			blocks = append(blocks, lostBlock{from: i})
 			n++
@@ -226,7 +243,7 @@ func (l *losses) choose(t *Terms, blocks []lostBlock, code *Code) *choice {
 	for _, b := range blocks {
 		for k := 0; !b.lost && k < len(b.want); k++ {
 			u := b.want[k].Unit
-			if seatState(l.spots.board.at(int(u))) != seatFree {
+			if seatState(l.spots.board.at(u)) != seatFree {
 				return nil // it went as well, meanwhile
 			}
 			chosen.add(u, u)
@@ -241,7 +258,7 @@ func (l *losses) choose(t *Terms, blocks []lostBlock, code *Code) *choice {
 			return nil
 		}
 		for k, w := range b.want {
-			chosen.add(w.Unit, Unit(from+k))
+			chosen.add(w.Unit, l.spots.layout.Unit(from+k))
 		}
 	}
 	return chosen
@@ -259,11 +276,14 @@ func (l *losses) blockApart(t *Terms, b *lostBlock, code *Code, taken []Unit) (i
 		if !ok {
 			return 0, false
 		}
-		inTheWay := func(u Unit) bool { return int(u) >= from && int(u) < from+q.size }
+		inTheWay := func(u Unit) bool {
+			at, _ := l.spots.layout.Place(u)
+			return at >= from && at < from+q.size
+		}
 		if slices.ContainsFunc(taken, inTheWay) {
 			continue
 		}
-		if all := appendBlock(slices.Clone(taken), from, q.size); len(taken) == 0 || !l.strands(t, all, code) {
+		if all := l.spots.appendBlock(slices.Clone(taken), from, q.size); len(taken) == 0 || !l.strands(t, all, code) {
 			return from, true
 		}
 	}
@@ -277,7 +297,7 @@ func (l *losses) question(t *Terms, b *lostBlock, code *Code) (lostQuestion, boo
 		q.code, q.coded = *code, true
 	}
 	for k, w := range b.want {
-		lost := l.spots.board.at(int(w.Unit))
+		lost := l.spots.board.at(w.Unit)
 		if lost.Capacity == 0 || lost.Class >= len(t.Classes) {
 			return q, false
 		}
@@ -331,7 +351,7 @@ func (l *losses) offer(from, size int) bool {
 // search begins the search for a question.
 func (l *losses) search(t *Terms, q lostQuestion, code *Code) *outward {
 	sp := l.spots
-	kind := kindOf(sp.plan, q.from, q.size)
+	kind := kindOf(sp.layout.Plan, q.from, q.size)
 	fits := make([][]bool, q.size) // by place in the block, then by class
 	for k := range fits {
 		fits[k] = make([]bool, len(t.Classes))
@@ -340,9 +360,9 @@ func (l *losses) search(t *Terms, q lostQuestion, code *Code) *outward {
 		}
 	}
 	block := make([]Unit, 0, q.size)
-	return newOutward(sp, middleOf(sp.plan, q.from, q.size), q.size, func(from int) int {
+	return newOutward(sp, middleOf(sp.layout.Plan, q.from, q.size), q.size, func(from int) int {
 		for k := q.size - 1; k >= 0; k-- {
-			switch st := sp.board.at(from + k); {
+			switch st := sp.board.at(sp.layout.Unit(from + k)); {
 			case seatState(st) != seatFree:
 				return k + 1 // every block with this seat
 			case st.Class >= len(fits[k]) || !fits[k][st.Class]:
@@ -351,14 +371,15 @@ func (l *losses) search(t *Terms, q lostQuestion, code *Code) *outward {
 		}
 		return 0
 	}, func(from int) bool {
-		block = appendBlock(block[:0], from, q.size)
-		return kind.like(kindOf(sp.plan, from, q.size)) && !l.strands(t, block, code)
+		block = sp.appendBlock(block[:0], from, q.size)
+		return kind.like(kindOf(sp.layout.Plan, from, q.size)) && !l.strands(t, block, code)
 	})
 }
 
-func appendBlock(units []Unit, from, size int) []Unit {
+// appendBlock adds the units at some places beside one another.
+func (s *spots) appendBlock(units []Unit, from, size int) []Unit {
 	for i := from; i < from+size; i++ {
-		units = append(units, Unit(i))
+		units = append(units, s.layout.Unit(i))
 	}
 	return units
 }
@@ -392,18 +413,19 @@ func (l *losses) strands(t *Terms, taken []Unit, code *Code) bool {
 		return false
 	}
 	free := func(u Unit) bool { return l.spots.openTo(u, t, code) }
-	return slices.ContainsFunc(singles(taken, free, besidePlan{l.spots.plan}), func(s single) bool { return s.avoidable })
+	return slices.ContainsFunc(singles(taken, free, l.spots.layout), func(s single) bool { return s.avoidable })
 }
 
 // alternativeOf names the chosen seats.
-func alternativeOf(t *Terms, plan *seatmap.Plan, c *Command, chosen *choice) Alternative {
+func alternativeOf(t *Terms, layout *Layout, c *Command, chosen *choice) Alternative {
 	var a Alternative
 	for _, w := range c.Add {
 		u, ok := chosen.of(w.Unit)
 		if !ok {
 			continue // an area
 		}
-		key := plan.Seats[u].Key
+		name, _ := layout.Name(u)
+		key := name.Seat
 		a.Seats = append(a.Seats, key)
 		if w.Type >= 0 {
 			if a.Types == nil {

@@ -92,7 +92,7 @@ func (h *house) instead(wants []Want, from int) bool {
 	if accessible[0] != accessible[1] || companions[1] > companions[0] || restricted[1] > 0 && restricted[0] == 0 {
 		return false
 	}
-	alone := singles(block, h.open, besidePlan{h.plan})
+	alone := singles(block, h.open, NewLayout(h.plan))
 	return h.terms.SingleSeats == SinglesOff || !slices.ContainsFunc(alone, func(s single) bool { return s.avoidable })
 }
 
@@ -136,7 +136,7 @@ func drawLost(t *rapid.T, h *house) []Want {
 }
 
 func (h *house) losses() *losses {
-	return &losses{spots: newSpots(h.board, h.plan), asked: make(map[lostQuestion]*answers)}
+	return &losses{spots: newSpots(h.board, NewLayout(h.plan)), asked: make(map[lostQuestion]*answers)}
 }
 
 // at is the seat to ask for in place of one that was wanted; -1 for none.
@@ -216,12 +216,12 @@ func TestOnlyTheBlockThatWasLostIsReplaced(t *testing.T) {
 	h := &house{plan: plan, board: b, terms: terms}
 	c := claimN(1, seatWant(1), seatWant(0), seatWant(4), Want{Unit: 10, Type: 1, Quantity: 1})
 	out := Outcome{Refusal: &Refusal{Conflicts: []Conflict{{Unit: 1, Reason: ReasonHeld}}}, losses: h.losses()}
-	blocks, ok := lostBy(plan, &c, &out)
+	blocks, ok := lostBy(NewLayout(plan), &c, &out)
 	chosen := out.losses.choose(terms, blocks, nil)
 	if !ok || at(chosen, 4) != 4 || at(chosen, 10) != 10 || at(chosen, 1) != at(chosen, 0)+1 || at(chosen, 0) < 0 {
 		t.Fatalf("%v of %+v", chosen, blocks)
 	}
-	a := alternativeOf(terms, plan, &c, chosen)
+	a := alternativeOf(terms, NewLayout(plan), &c, chosen)
 	if want := []string{plan.Seats[at(chosen, 1)].Key, plan.Seats[at(chosen, 0)].Key, plan.Seats[4].Key, plan.Seats[10].Key}; !slices.Equal(a.Seats, want) {
 		t.Errorf("%v, want the order of the request: %v", a.Seats, want)
 	}
@@ -312,9 +312,9 @@ func TestWhatIsOfferedGoesTogetherWithWhatIsKept(t *testing.T) {
 	if got := at(h.losses().choose(h.terms, []lostBlock{lostSeat(1), kept(5)}, nil), 1); got != 6 {
 		t.Errorf("offered %d, and 3 would leave 4 alone beside 5", got)
 	}
-	aisle := rowOf(8, 4).plan
+	aisle := rowOf(8, 4).Plan
 	c := claimN(1, seatWant(3), seatWant(4))
-	blocks, ok := lostBy(aisle, &c, &Outcome{Refusal: &Refusal{Conflicts: []Conflict{{Unit: 3, Reason: ReasonHeld}}}, losses: new(losses)})
+	blocks, ok := lostBy(NewLayout(aisle), &c, &Outcome{Refusal: &Refusal{Conflicts: []Conflict{{Unit: 3, Reason: ReasonHeld}}}, losses: new(losses)})
 	if !ok || len(blocks) != 2 || !blocks[0].lost || blocks[1].lost {
 		t.Errorf("two seats with an aisle between are not together: %+v", blocks)
 	}
@@ -356,12 +356,12 @@ func TestNothingIsOfferedForWhatNoOtherSeatWouldMend(t *testing.T) {
 		"areas only":           {claimN(1, Want{Unit: 16, Type: -1, Quantity: 2}), []Conflict{held}},
 	} {
 		out := Outcome{Refusal: &Refusal{Conflicts: test.conflicts}, losses: new(losses)}
-		if blocks, ok := lostBy(plan, &test.c, &out); ok {
+		if blocks, ok := lostBy(NewLayout(plan), &test.c, &out); ok {
 			t.Errorf("%s: %+v", name, blocks)
 		}
 	}
 	c := claimN(1, seatWant(1), Want{Unit: 16, Type: -1, Quantity: 2})
-	if _, ok := lostBy(plan, &c, &Outcome{Refusal: &Refusal{Conflicts: []Conflict{held}}, losses: new(losses)}); !ok {
+	if _, ok := lostBy(NewLayout(plan), &c, &Outcome{Refusal: &Refusal{Conflicts: []Conflict{held}}, losses: new(losses)}); !ok {
 		t.Error("an area that was not short is in the way")
 	}
 }
@@ -427,7 +427,7 @@ func TestFreeSeatsAreCountedAsTheBoardChanges(t *testing.T) {
 		h := &house{plan: drawHall(t)}
 		h.board, h.terms = drawBoard(t, h.plan)
 		h.board.Units = append(h.board.Units, UnitState{Capacity: 9})
-		lb := &liveBoard{board: h.board, spots: newSpots(h.board, h.plan)}
+		lb := &liveBoard{board: h.board, spots: newSpots(h.board, NewLayout(h.plan))}
 		for v := range int64(3) {
 			next, _ := drawBoard(t, h.plan)
 			ch := &Changes{Position: Position{Epoch: "k1", Version: v + 1}, Units: map[Unit]UnitState{Unit(len(h.plan.Seats)): {Capacity: 9, Held: v}}}
@@ -438,7 +438,7 @@ func TestFreeSeatsAreCountedAsTheBoardChanges(t *testing.T) {
 			}
 			lb.follow(ch)
 		}
-		if want := newSpots(lb.board, h.plan).free; !slices.Equal(lb.spots.free, want) {
+		if want := newSpots(lb.board, NewLayout(h.plan)).free; !slices.Equal(lb.spots.free, want) {
 			t.Fatalf("counted %v, there are %v", lb.spots.free, want)
 		}
 	})

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/rowlock/rowlock/internal/seatmap"
 )
 
 // commandUnitsMax bounds one request, whatever an event allows.
@@ -31,13 +29,13 @@ func (b *Basket) empty() bool { return len(b.Seats) == 0 && len(b.Areas) == 0 }
 // basketReader turns keys into units, and finds the faults that the map and the event can tell.
 type basketReader struct {
 	event  *Event
-	plan   *seatmap.Plan
+	layout *Layout
 	faults faultList
 	used   map[string]bool // keys of Types that named a seat of the basket
 }
 
-func newBasketReader(e *Event, p *seatmap.Plan) *basketReader {
-	return &basketReader{event: e, plan: p, used: make(map[string]bool)}
+func newBasketReader(e *Event, l *Layout) *basketReader {
+	return &basketReader{event: e, layout: l, used: make(map[string]bool)}
 }
 
 // read returns what a basket wants. at is where the basket stands in the body; types are pointed to
@@ -47,8 +45,8 @@ func (r *basketReader) read(at string, b *Basket) []Want {
 	seen := make(map[Unit]bool, len(b.Seats))
 	for i, key := range b.Seats {
 		field := at + "/seats/" + strconv.Itoa(i)
-		n, ok := r.plan.SeatIndex(key)
-		switch u := Unit(n); {
+		u, ok := r.seat(key)
+		switch {
 		case !ok:
 			r.faults.add(field, faultUnknown, "The map has no such seat.")
 		case seen[u]:
@@ -61,6 +59,15 @@ func (r *basketReader) read(at string, b *Basket) []Want {
 		}
 	}
 	return r.readAreas(at, b.Areas, wants)
+}
+
+// seat finds the unit of the seat with a key.
+func (r *basketReader) seat(key string) (Unit, bool) {
+	n, ok := r.layout.Plan.SeatIndex(key)
+	if !ok {
+		return 0, false
+	}
+	return r.layout.Unit(n), true
 }
 
 func (r *basketReader) typeOfSeat(key, field string, types map[string]string) int {
@@ -85,7 +92,7 @@ func (r *basketReader) readAreas(at string, areas []AreaWant, wants []Want) []Wa
 	seen := make(map[AreaWant]bool, len(areas))
 	for i, a := range areas {
 		field := at + "/areas/" + strconv.Itoa(i)
-		n, ok := r.plan.AreaIndex(a.Area)
+		n, ok := r.layout.Plan.AreaIndex(a.Area)
 		if !ok {
 			r.faults.add(field+"/area", faultUnknown, "The map has no such area.")
 		}
@@ -105,8 +112,7 @@ func (r *basketReader) readAreas(at string, areas []AreaWant, wants []Want) []Wa
 		if !ok {
 			continue
 		}
-		u := Unit(len(r.plan.Seats) + n)
-		wants = append(wants, Want{Unit: u, Type: t, Quantity: a.Quantity, Field: field, TypeField: field + "/ticket_type"})
+		wants = append(wants, Want{Unit: r.layout.AreaUnit(n), Type: t, Quantity: a.Quantity, Field: field, TypeField: field + "/ticket_type"})
 	}
 	return wants
 }
@@ -142,14 +148,8 @@ func (r *basketReader) place(refusal *Refusal) *Refusal {
 }
 
 func (r *basketReader) name(c *Conflict) {
-	switch n := int(c.Unit); {
-	case n < 0:
-	case n < len(r.plan.Seats):
-		c.Seat, c.Label = r.plan.Seats[n].Key, r.plan.Seats[n].Label
-	case n-len(r.plan.Seats) < len(r.plan.Areas):
-		a := r.plan.Areas[n-len(r.plan.Seats)]
-		c.Area, c.Label = a.Key, a.Name
-	}
+	name, _ := r.layout.Name(c.Unit)
+	c.Seat, c.Area, c.Label = name.Seat, name.Area, name.Label
 }
 
 // pointerToken escapes a key for a JSON Pointer (RFC 6901). Few keys need it.

@@ -1,10 +1,6 @@
 package inventory
 
-import (
-	"context"
-
-	"github.com/rowlock/rowlock/internal/seatmap"
-)
+import "context"
 
 const bestTriesMax = 64 // shortlists before "try again"; each means that others took all that was on it
 
@@ -22,7 +18,7 @@ type Best struct {
 // and anything less than seats together, is answered only from a board read after the question, with
 // lapsed holds counted as free, on which there is no better; where others took all that was proposed,
 // the board is looked at again.
-func (s *Service) claimBest(ctx context.Context, best *Best, e *Event, plan *seatmap.Plan, c Command) (Outcome, error) {
+func (s *Service) claimBest(ctx context.Context, best *Best, e *Event, c Command) (Outcome, error) {
 	c.Best, c.BestType = true, -1
 	if t, ok := e.Terms.TypeIndex(best.Type); ok && best.Type != "" {
 		c.BestType = t
@@ -31,7 +27,7 @@ func (s *Service) claimBest(ctx context.Context, best *Best, e *Event, plan *sea
 		return Outcome{Refusal: refuse(HoldLimitExceeded)}, nil
 	}
 	for range bestTriesMax {
-		none, err := s.propose(ctx, best, e, plan, &c)
+		none, err := s.propose(ctx, best, e, &c)
 		if err != nil {
 			return Outcome{}, err
 		}
@@ -52,31 +48,32 @@ func (r *Refusal) noBlock() bool {
 }
 
 // propose fills in the candidates. none says that there is no block at all.
-func (s *Service) propose(ctx context.Context, best *Best, e *Event, plan *seatmap.Plan, c *Command) (none bool, err error) {
+func (s *Service) propose(ctx context.Context, best *Best, e *Event, c *Command) (none bool, err error) {
 	d := s.desks.get(e.ID, newDesks)
-	b, err := s.live(ctx, e.ID)
+	b, e, layout, err := s.liveOn(ctx, e)
 	if err != nil {
 		return false, err
 	}
-	if e, err = s.shortlisted(ctx, best, e, plan, &d.live, b, c); err != nil || len(c.Candidates) > 0 {
+	if shortlisted(best, e, layout, &d.live, b, c); len(c.Candidates) > 0 {
+		return false, nil
+	}
+	e, layout, err = s.inStep(ctx, e, func() (int64, error) {
+		if b, err = s.fresh.do(ctx, e.ID, struct{}{}); err != nil {
+			return 0, err
+		}
+		return b.Revision, nil
+	})
+	if err != nil {
 		return false, err
 	}
-	if b, err = s.fresh.do(ctx, e.ID, struct{}{}); err != nil {
-		return false, err
-	}
-	_, err = s.shortlisted(ctx, best, e, plan, &d.fresh, b, c)
-	return len(c.Candidates) == 0, err
+	shortlisted(best, e, layout, &d.fresh, b, c)
+	return len(c.Candidates) == 0, nil
 }
 
-// shortlisted fills in the candidates that a board has. It returns the event as it was at that board, or
-// later.
-func (s *Service) shortlisted(ctx context.Context, best *Best, e *Event, plan *seatmap.Plan, d *desk, b *Board, c *Command) (*Event, error) {
-	e, err := s.atLeast(ctx, e, b.Revision)
-	if err != nil {
-		return e, err
-	}
+// shortlisted fills in the candidates that a board has; the event is as it was at that board, or later,
+// and the layout is the one that the board is in.
+func shortlisted(best *Best, e *Event, layout *Layout, d *desk, b *Board, c *Command) {
 	q := questionOf(best, c, e.Revision)
-	list := d.list(b, q, func() *shortlist { return newShortlist(b, plan, &e.Terms, q, d.last) })
+	list := d.list(b, q, func() *shortlist { return newShortlist(b, layout, &e.Terms, q, d.last) })
 	c.Candidates, c.Apart = list.read(q.quantity)
-	return e, nil
 }

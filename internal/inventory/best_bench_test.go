@@ -21,7 +21,7 @@ func BenchmarkShortlist60000(b *testing.B) {
 		}
 		b.Run(house.name, func(b *testing.B) {
 			for b.Loop() {
-				newShortlist(board, plan, terms, of(house.quantity), true).read(house.quantity)
+				newShortlist(board, NewLayout(plan), terms, of(house.quantity), true).read(house.quantity)
 			}
 		})
 	}

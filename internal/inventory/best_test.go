@@ -29,7 +29,7 @@ func of(n int) bestQuestion { return bestQuestion{quantity: n, kind: -1} }
 
 // candidates reads the whole of a list.
 func candidates(b *Board, plan *seatmap.Plan, t *Terms, q bestQuestion) ([][]Unit, WarningCode) {
-	l := newShortlist(b, plan, t, q, true)
+	l := newShortlist(b, NewLayout(plan), t, q, true)
 	l.readers = shortlistUnitsMax
 	return l.read(q.quantity)
 }
@@ -239,7 +239,7 @@ func TestCompanionsSitBesideAnAccessiblePlace(t *testing.T) {
 // A list is as long as everybody who read it needs, and is shared: what was read before does not change.
 func TestAListGrowsWithItsReaders(t *testing.T) {
 	b, plan, terms := hall(50, 40)
-	l := newShortlist(b, plan, terms, of(2), true)
+	l := newShortlist(b, NewLayout(plan), terms, of(2), true)
 	first, _ := l.read(2)
 	if len(first) != 1+spareBlocks {
 		t.Errorf("one reader is shown %d blocks", len(first))
@@ -283,7 +283,7 @@ func TestADeskForgetsTheListsOfAnotherBoard(t *testing.T) {
 // is looked for again.
 func TestARunWhoseBlockWentLooksAgain(t *testing.T) {
 	b, plan, terms := hall(2, 9)
-	s := newSeating(b, plan, terms, of(2))
+	s := newSeating(b, NewLayout(plan), terms, of(2))
 	looked := 0
 	find := &runSearch{
 		seating: s, stamps: make([]int, 2), near: func(int) float64 { return 0 }, touched: func(*proposal) []int { return nil },

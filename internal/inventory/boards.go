@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/rowlock/rowlock/internal/seatmap"
 )
 
 // The states of a seat on a board, two bits each.
@@ -71,11 +69,11 @@ type OfferRun struct {
 // it changes: whole boards are copied only for who wants to look at one at leisure.
 type liveBoard struct {
 	gate
-	board  *Board        // its units are changed in place
-	shared *Board        // a copy at the same position for others to keep, once somebody asked
-	view   *BoardView    // ready to be sent, once somebody asked; replaced, never changed
-	plan   *seatmap.Plan // that view was made by
-	spots  *spots        // of board, once somebody lost a seat
+	board  *Board     // its units are changed in place
+	shared *Board     // a copy at the same position for others to keep, once somebody asked
+	view   *BoardView // ready to be sent, once somebody asked; replaced, never changed
+	layout *Layout    // that view was made by
+	spots  *spots     // of board, once somebody lost a seat
 }
 
 func newLiveBoard() *liveBoard { return &liveBoard{gate: newGate()} }
@@ -98,18 +96,35 @@ func (s *Service) live(ctx context.Context, event string) (*Board, error) {
 	return lb.shared, nil
 }
 
+// liveOn returns an event's board as it stands now, with the event and the layout that it is of.
+func (s *Service) liveOn(ctx context.Context, e *Event) (b *Board, _ *Event, l *Layout, err error) {
+	e, l, err = s.inStep(ctx, e, func() (int64, error) {
+		if b, err = s.live(ctx, e.ID); err != nil {
+			return 0, err
+		}
+		return b.Revision, nil
+	})
+	return b, e, l, err
+}
+
 // liveView returns an event's board ready to be sent: made once a position, sent to everybody.
-func (s *Service) liveView(ctx context.Context, event string, plan *seatmap.Plan) (*BoardView, error) {
-	lb := s.boards.get(event, newLiveBoard)
+func (s *Service) liveView(ctx context.Context, e *Event) (*BoardView, error) {
+	lb := s.boards.get(e.ID, newLiveBoard)
 	if err := s.enter(ctx, lb.gate); err != nil {
 		return nil, err
 	}
 	defer lb.leave()
-	if err := s.refresh(ctx, event, lb); err != nil {
+	e, l, err := s.inStep(ctx, e, func() (int64, error) {
+		if err := s.refresh(ctx, e.ID, lb); err != nil {
+			return 0, err
+		}
+		return lb.board.Revision, nil
+	})
+	if err != nil {
 		return nil, err
 	}
-	if lb.view == nil || lb.plan != plan {
-		lb.view, lb.plan = viewBoard(lb.board, plan), plan
+	if lb.view == nil {
+		lb.view, lb.layout = viewBoard(lb.board, l), l
 	}
 	return lb.view, nil
 }
@@ -130,7 +145,7 @@ func (s *Service) refresh(ctx context.Context, event string, lb *liveBoard) erro
 	if err != nil {
 		return err
 	}
-	lb.board, lb.shared, lb.view, lb.spots = b, nil, nil, nil
+	lb.board, lb.shared, lb.view, lb.spots = b, nil, nil, nil // after a change of the map, too
 	return nil
 }
 
@@ -149,21 +164,23 @@ func (lb *liveBoard) follow(ch *Changes) {
 	}
 	lb.shared = nil
 	if lb.view != nil {
-		lb.view = lb.view.after(ch, lb.plan)
+		lb.view = lb.view.after(ch, lb.layout)
 	}
 }
 
 // after is the view with changes made to it.
-func (v *BoardView) after(ch *Changes, plan *seatmap.Plan) *BoardView {
+func (v *BoardView) after(ch *Changes, l *Layout) *BoardView {
 	next := &BoardView{Position: ch.Position.String(), State: ch.State, Seats: v.Seats, Areas: v.Areas}
 	if len(ch.Units) > 0 {
 		next.Seats, next.Areas = slices.Clone(v.Seats), maps.Clone(v.Areas)
 	}
 	for u, st := range ch.Units {
-		if i := int(u); i < len(plan.Seats) {
+		switch i, ok := l.Place(u); {
+		case !ok: // gone from the map
+		case i < len(l.Plan.Seats):
 			next.setSeat(i, st)
-		} else {
-			next.setArea(plan.Areas[i-len(plan.Seats)].Key, st)
+		default:
+			next.setArea(l.Plan.Areas[i-len(l.Plan.Seats)].Key, st)
 		}
 	}
 	return next
@@ -181,23 +198,24 @@ func (v *BoardView) setArea(key string, st UnitState) {
 	}
 }
 
-func viewBoard(b *Board, plan *seatmap.Plan) *BoardView {
+func viewBoard(b *Board, l *Layout) *BoardView {
+	plan := l.Plan
 	v := &BoardView{
 		Position: b.Position.String(), State: b.State,
 		Seats: make([]byte, (len(plan.Seats)+3)/4), Areas: make(map[string]AreaState, len(plan.Areas)),
 	}
 	for i := range plan.Seats {
-		v.setSeat(i, b.at(i))
+		v.setSeat(i, b.at(l.Unit(i)))
 	}
 	for i, a := range plan.Areas {
-		v.setArea(a.Key, b.at(len(plan.Seats)+i))
+		v.setArea(a.Key, b.at(l.AreaUnit(i)))
 	}
 	return v
 }
 
-func (b *Board) at(unit int) UnitState {
-	if unit < len(b.Units) {
-		return b.Units[unit]
+func (b *Board) at(u Unit) UnitState {
+	if int(u) < len(b.Units) {
+		return b.Units[u]
 	}
 	return UnitState{}
 }
@@ -216,16 +234,16 @@ func seatState(st UnitState) int {
 
 // Board shows every unit's state. Draft events are NotFound for all but their organizer.
 func (s *Service) Board(ctx context.Context, c Caller, event string) (*BoardView, error) {
-	_, plan, err := s.visiblePlan(ctx, c, event)
+	e, err := s.visible(ctx, c, event)
 	if err != nil {
 		return nil, err
 	}
-	return s.liveView(ctx, event, plan)
+	return s.liveView(ctx, e)
 }
 
 // Changes shows what happened after a position ("k3-1042"); an unreadable one is Invalid.
 func (s *Service) Changes(ctx context.Context, c Caller, event, after string) (*ChangesView, error) {
-	_, plan, err := s.visiblePlan(ctx, c, event)
+	e, err := s.visible(ctx, c, event)
 	if err != nil {
 		return nil, err
 	}
@@ -233,16 +251,24 @@ func (s *Service) Changes(ctx context.Context, c Caller, event, after string) (*
 	if !ok {
 		return nil, invalid("", faultInvalid, "after is the position of a board or of earlier changes.")
 	}
-	ch, err := s.store.Changes(ctx, event, p)
+	var ch *Changes
+	_, l, err := s.inStep(ctx, e, func() (int64, error) {
+		if ch, err = s.store.Changes(ctx, event, p); err != nil {
+			return 0, err
+		}
+		return ch.Revision, nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	v := &ChangesView{Position: ch.Position.String(), State: ch.State, Resync: ch.Resync, Offer: ch.Revision, Areas: make(map[string]AreaState)}
 	for u, st := range ch.Units {
-		if n := int(u); n < len(plan.Seats) {
+		switch n, ok := l.Place(u); {
+		case !ok: // no viewer of this map can have asked about it
+		case n < len(l.Plan.Seats):
 			v.Seats = append(v.Seats, [2]int{n, seatState(st)})
-		} else if n -= len(plan.Seats); n < len(plan.Areas) {
-			v.Areas[plan.Areas[n].Key] = AreaState{st.Capacity, st.Held, st.Reserved}
+		default:
+			v.Areas[l.Plan.Areas[n-len(l.Plan.Seats)].Key] = AreaState{st.Capacity, st.Held, st.Reserved}
 		}
 	}
 	slices.SortFunc(v.Seats, func(a, b [2]int) int { return a[0] - b[0] })
@@ -251,21 +277,19 @@ func (s *Service) Changes(ctx context.Context, c Caller, event, after string) (*
 
 // Offer shows what may be bought with an access code (empty: without).
 func (s *Service) Offer(ctx context.Context, c Caller, event, code string) (*OfferView, error) {
-	e, plan, err := s.visiblePlan(ctx, c, event)
+	e, err := s.visible(ctx, c, event)
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.live(ctx, event)
+	b, e, l, err := s.liveOn(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	if e, err = s.atLeast(ctx, e, b.Revision); err != nil {
-		return nil, err
-	}
-	return offerOf(b, plan, &e.Terms, codeOf(event, code)), nil
+	return offerOf(b, l, &e.Terms, codeOf(event, code)), nil
 }
 
-func offerOf(b *Board, plan *seatmap.Plan, t *Terms, code *Code) *OfferView {
+func offerOf(b *Board, l *Layout, t *Terms, code *Code) *OfferView {
+	plan := l.Plan
 	v := &OfferView{Version: b.Revision, Seats: []OfferRun{}, Areas: make(map[string][]string)}
 	open := make([][]string, len(t.Classes)) // the ticket types of each class that this code opens
 	for i, c := range t.Classes {
@@ -275,7 +299,7 @@ func offerOf(b *Board, plan *seatmap.Plan, t *Terms, code *Code) *OfferView {
 	}
 	last := -1 // the class of the run being built
 	for i := range plan.Seats {
-		st := b.at(i)
+		st := b.at(l.Unit(i))
 		switch {
 		case st.Capacity == 0 || open[st.Class] == nil:
 			last = -1
@@ -287,7 +311,7 @@ func offerOf(b *Board, plan *seatmap.Plan, t *Terms, code *Code) *OfferView {
 		}
 	}
 	for i, a := range plan.Areas {
-		if st := b.at(len(plan.Seats) + i); st.Capacity > 0 && open[st.Class] != nil {
+		if st := b.at(l.AreaUnit(i)); st.Capacity > 0 && open[st.Class] != nil {
 			v.Areas[a.Key] = open[st.Class]
 		}
 	}

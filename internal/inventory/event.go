@@ -61,6 +61,8 @@ type Event struct {
 	Venue     string
 	VenueName string
 	Map       string
+	Former    []string `json:",omitzero"` // the maps it had before, oldest first; units are numbered by them
+	MapSince  int64    `json:",omitzero"` // the revision that the present map came with; 0: it was the first
 	Reference string
 	Name      string
 	StartsAt  Instant
@@ -189,6 +191,7 @@ func (t *Terms) classOf(c Class) int {
 func (e *Event) clone() *Event {
 	c := *e
 	c.Rules = slices.Clone(e.Rules)
+	c.Former = slices.Clone(e.Former)
 	c.Terms.Types = slices.Clone(e.Terms.Types)
 	c.Terms.Channels = slices.Clone(e.Terms.Channels)
 	c.Terms.Classes = slices.Clone(e.Terms.Classes)

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/rowlock/rowlock/internal/seatmap"
 )
 
 // stuckStore answers nothing until it is told to.
@@ -39,7 +37,11 @@ func TestWhoWaitsForACopyWaitsNoLongerThanItsCaller(t *testing.T) {
 		"event": func(ctx context.Context, s *Service) error { _, err := s.event(ctx, "evt"); return err },
 		"board": func(ctx context.Context, s *Service) error { _, err := s.live(ctx, "evt"); return err },
 		"view": func(ctx context.Context, s *Service) error {
-			_, err := s.liveView(ctx, "evt", new(seatmap.Plan))
+			_, err := s.liveView(ctx, &Event{ID: "evt"})
+			return err
+		},
+		"layout": func(ctx context.Context, s *Service) error {
+			_, err := s.layout(ctx, &Event{ID: "evt", Map: "map", Former: []string{"before"}})
 			return err
 		},
 		"plan": func(ctx context.Context, s *Service) error { _, err := s.plan(ctx, "map"); return err },

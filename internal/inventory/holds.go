@@ -5,8 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-
-	"github.com/rowlock/rowlock/internal/seatmap"
 )
 
 const holdSecondsByKeyMax = 7 * 24 * 60 * 60 // what a box office may ask for
@@ -40,7 +38,7 @@ type HoldView struct {
 	Order    string    // what it became; the hold's lines are then the order's
 	Token    string    // only in the answer that made it, and its replays
 	Event    *Event
-	Plan     *seatmap.Plan
+	Layout   *Layout // has every unit of the lines
 	Now      Instant
 	Replayed bool // by Idempotency-Key
 }
@@ -58,11 +56,11 @@ type ChangeRequest struct {
 // Claim makes a hold. Refusals: AllocationUnavailable, EventNotOnSale, HoldLimitExceeded, Invalid,
 // NotFound, KeyReused, ReferenceTaken, SingleSeatRefused, Overloaded, Contended, Unavailable.
 func (s *Service) Claim(ctx context.Context, r ClaimRequest) (*HoldView, error) {
-	e, plan, err := s.visiblePlan(ctx, r.Caller, r.Event)
+	e, layout, err := s.visibleLayout(ctx, r.Caller, r.Event)
 	if err != nil {
 		return nil, err
 	}
-	reader := newBasketReader(e, plan)
+	reader := newBasketReader(e, layout)
 	wants := reader.read("", &r.Basket)
 	reader.unusedTypes(r.Basket.Types)
 	reader.quantity(wants)
@@ -71,13 +69,13 @@ func (s *Service) Claim(ctx context.Context, r ClaimRequest) (*HoldView, error) 
 		return nil, err
 	}
 	token := NewToken()
-	c := s.claimCommand(&r, plan, wants, token)
-	out, err := s.sendClaim(ctx, &r, e, plan, c)
+	c := s.claimCommand(&r, layout, wants, token)
+	out, err := s.sendClaim(ctx, &r, e, c)
 	if err != nil {
 		return nil, err
 	}
 	if out.Refusal != nil {
-		return nil, s.refused(ctx, e, plan, reader, &c, &out)
+		return nil, s.refused(ctx, e, reader, &c, &out)
 	}
 	if out.Replayed && r.Once != nil && len(out.Sealed) > 0 {
 		plain, err := r.Once.Open(out.Sealed)
@@ -86,7 +84,7 @@ func (s *Service) Claim(ctx context.Context, r ClaimRequest) (*HoldView, error) 
 		}
 		token = string(plain)
 	}
-	v, err := s.holdView(ctx, e, plan, out)
+	v, err := s.holdView(ctx, e, layout, out)
 	if err == nil {
 		v.Token = token
 	}
@@ -120,16 +118,16 @@ func (r *basketReader) best(b *Best) {
 	if b.Type != "" {
 		r.typeIndex("/best_available/ticket_type", b.Type)
 	}
-	if _, _, ok := r.plan.SectionSeats(b.Section); b.Section != "" && !ok {
+	if _, _, ok := r.layout.Plan.SectionSeats(b.Section); b.Section != "" && !ok {
 		r.faults.add("/best_available/section", faultUnknown, "The map has no such section with seats.")
 	}
 }
 
-func (s *Service) claimCommand(r *ClaimRequest, plan *seatmap.Plan, wants []Want, token string) Command {
+func (s *Service) claimCommand(r *ClaimRequest, layout *Layout, wants []Want, token string) Command {
 	key, _ := HashToken(token)
 	c := Command{
 		Verb: Claim, Key: key, By: r.Caller.by(), ByKey: r.Caller.Key != "", Code: codeOf(r.Event, r.Code),
-		Add: wants, Beside: besidePlan{plan}, TTL: r.TTL, Reference: r.Reference, Metadata: r.Metadata,
+		Add: wants, Beside: layout, TTL: r.TTL, Reference: r.Reference, Metadata: r.Metadata,
 	}
 	if r.Once != nil {
 		c.ID, c.Body = r.Once.ID, r.Once.Body
@@ -138,11 +136,11 @@ func (s *Service) claimCommand(r *ClaimRequest, plan *seatmap.Plan, wants []Want
 	return c
 }
 
-func (s *Service) sendClaim(ctx context.Context, r *ClaimRequest, e *Event, plan *seatmap.Plan, c Command) (Outcome, error) {
+func (s *Service) sendClaim(ctx context.Context, r *ClaimRequest, e *Event, c Command) (Outcome, error) {
 	if r.Best == nil {
 		return s.holds.do(ctx, r.Event, c)
 	}
-	return s.claimBest(ctx, r.Best, e, plan, c)
+	return s.claimBest(ctx, r.Best, e, c)
 }
 
 func codeOf(event, code string) *Code {
@@ -153,34 +151,42 @@ func codeOf(event, code string) *Code {
 	return &h
 }
 
-// holdView adds to a hold what is needed to show it. A ticket type that the event's copy here does
-// not know yet means that the copy is old.
-func (s *Service) holdView(ctx context.Context, e *Event, plan *seatmap.Plan, out Outcome) (*HoldView, error) {
-	e, err := s.withTypes(ctx, e, out.Hold.Lines)
+// holdView adds to a hold what is needed to show it.
+func (s *Service) holdView(ctx context.Context, e *Event, l *Layout, out Outcome) (*HoldView, error) {
+	e, l, err := s.naming(ctx, e, l, out.Hold.Lines)
 	if err != nil {
 		return nil, err
 	}
 	return &HoldView{
-		Hold: out.Hold, Warnings: out.Warnings, Event: e, Plan: plan, Now: out.Now,
+		Hold: out.Hold, Warnings: out.Warnings, Event: e, Layout: l, Now: out.Now,
 		Replayed: out.Replayed && len(out.Sealed) > 0,
 	}, nil
 }
 
-func (s *Service) withTypes(ctx context.Context, e *Event, lines []Line) (*Event, error) {
-	for _, l := range lines {
-		if l.Type >= len(e.Terms.Types) {
-			s.forget(e.ID)
-			return s.event(ctx, e.ID)
-		}
+// naming returns an event and its layout that can name all that lines do. A ticket type or a unit
+// that the copies here do not know yet means that they are old.
+func (s *Service) naming(ctx context.Context, e *Event, l *Layout, lines []Line) (*Event, *Layout, error) {
+	known := true
+	for _, line := range lines {
+		known = known && line.Type < len(e.Terms.Types) && int(line.Unit) < l.Units()
 	}
-	return e, nil
+	if known {
+		return e, l, nil
+	}
+	s.forget(e.ID)
+	e, err := s.event(ctx, e.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err = s.layout(ctx, e)
+	return e, l, err
 }
 
 // resolve finds the key of the hold that is meant, and whether the caller may act on it: a wrong
 // token is like no hold at all.
-func (s *Service) resolve(ctx context.Context, r HoldRef) (*Event, *seatmap.Plan, HoldKey, error) {
+func (s *Service) resolve(ctx context.Context, r HoldRef) (*Event, *Layout, HoldKey, error) {
 	var key HoldKey
-	e, plan, err := s.visiblePlan(ctx, r.Caller, r.Event)
+	e, layout, err := s.visibleLayout(ctx, r.Caller, r.Event)
 	if err != nil {
 		return nil, nil, key, err
 	}
@@ -189,25 +195,25 @@ func (s *Service) resolve(ctx context.Context, r HoldRef) (*Event, *seatmap.Plan
 		return nil, nil, key, refuse(NotFound)
 	}
 	if r.Caller.Key != "" && r.ID != "" {
-		return e, plan, named, nil
+		return e, layout, named, nil
 	}
 	key, ok = HashToken(r.Token)
 	if !ok || (r.ID != "" && key != named) {
-		return e, plan, key, refuse(HoldExpired)
+		return e, layout, key, refuse(HoldExpired)
 	}
-	return e, plan, key, nil
+	return e, layout, key, nil
 }
 
 // Look shows a hold that is alive or sold. Refusals: HoldExpired, NotFound.
 func (s *Service) Look(ctx context.Context, r HoldRef) (*HoldView, error) {
-	e, plan, key, err := s.resolve(ctx, r)
+	e, layout, key, err := s.resolve(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	h, now, err := s.store.Hold(ctx, r.Event, key)
 	switch {
 	case err == nil:
-		return s.holdView(ctx, e, plan, Outcome{Hold: h, Now: now})
+		return s.holdView(ctx, e, layout, Outcome{Hold: h, Now: now})
 	case !errors.Is(err, ErrNotFound):
 		return nil, err
 	}
@@ -219,7 +225,7 @@ func (s *Service) Look(ctx context.Context, r HoldRef) (*HoldView, error) {
 		return nil, err
 	}
 	sold := &Hold{Key: key, Created: o.Created, Deadline: o.Created, Cap: o.Created, Reference: o.Reference, Metadata: o.Metadata, Lines: o.Lines}
-	v, err := s.holdView(ctx, e, plan, Outcome{Hold: sold, Now: o.Created})
+	v, err := s.holdView(ctx, e, layout, Outcome{Hold: sold, Now: o.Created})
 	if err == nil {
 		v.Order = o.ID
 	}
@@ -229,12 +235,12 @@ func (s *Service) Look(ctx context.Context, r HoldRef) (*HoldView, error) {
 // Change adds to and removes from a hold, all or nothing. Refusals: as Claim's, and HoldExpired,
 // HoldSold.
 func (s *Service) Change(ctx context.Context, r ChangeRequest) (*HoldView, error) {
-	e, plan, key, err := s.resolve(ctx, r.Hold)
+	e, layout, key, err := s.resolve(ctx, r.Hold)
 	if err != nil {
 		return nil, err
 	}
-	reader := newBasketReader(e, plan)
-	c := Command{Verb: Change, Key: key, By: r.Hold.Caller.by(), ByKey: r.Hold.Caller.Key != "", Code: codeOf(r.Hold.Event, r.Code), Beside: besidePlan{plan}}
+	reader := newBasketReader(e, layout)
+	c := Command{Verb: Change, Key: key, By: r.Hold.Caller.by(), ByKey: r.Hold.Caller.Key != "", Code: codeOf(r.Hold.Event, r.Code), Beside: layout}
 	r.Add.Types = r.Types
 	c.Remove = reader.read("/remove", &r.Remove)
 	c.Add = reader.read("/add", &r.Add)
@@ -249,19 +255,19 @@ func (s *Service) Change(ctx context.Context, r ChangeRequest) (*HoldView, error
 		return nil, err
 	}
 	c.ID, c.Body = r.Once.command()
-	return s.changed(ctx, e, plan, reader, c, r.Once)
+	return s.changed(ctx, e, layout, reader, c, r.Once)
 }
 
 // changed sends a command to a hold that exists and shows the hold afterwards.
-func (s *Service) changed(ctx context.Context, e *Event, plan *seatmap.Plan, reader *basketReader, c Command, once *Idempotency) (*HoldView, error) {
+func (s *Service) changed(ctx context.Context, e *Event, l *Layout, reader *basketReader, c Command, once *Idempotency) (*HoldView, error) {
 	out, err := s.holds.do(ctx, e.ID, c)
 	if err != nil {
 		return nil, err
 	}
 	if out.Refusal != nil {
-		return nil, s.refused(ctx, e, plan, reader, &c, &out)
+		return nil, s.refused(ctx, e, reader, &c, &out)
 	}
-	v, err := s.holdView(ctx, e, plan, out)
+	v, err := s.holdView(ctx, e, l, out)
 	if err == nil {
 		v.Replayed = out.Replayed && once != nil
 	}
@@ -269,9 +275,9 @@ func (s *Service) changed(ctx context.Context, e *Event, plan *seatmap.Plan, rea
 }
 
 // refused makes a refusal ready for whoever asked: units by their keys, and what to ask for instead.
-func (s *Service) refused(ctx context.Context, e *Event, plan *seatmap.Plan, reader *basketReader, c *Command, out *Outcome) *Refusal {
+func (s *Service) refused(ctx context.Context, e *Event, reader *basketReader, c *Command, out *Outcome) *Refusal {
 	r := reader.place(out.Refusal)
-	r.Alternatives = s.alternatives(ctx, e, plan, c, out)
+	r.Alternatives = s.alternatives(ctx, e, reader.layout, c, out)
 	return r
 }
 
@@ -283,12 +289,12 @@ func (r *basketReader) retypes(types map[string]string) []Want {
 			continue
 		}
 		field := "/ticket_types/" + pointerToken(key)
-		n, ok := r.plan.SeatIndex(key)
+		u, ok := r.seat(key)
 		if !ok {
 			r.faults.add(field, faultUnknown, "The map has no such seat.")
 			continue
 		}
-		wants = append(wants, Want{Unit: Unit(n), Type: r.typeIndex(field, types[key]), Quantity: 1, Field: field, TypeField: field})
+		wants = append(wants, Want{Unit: u, Type: r.typeIndex(field, types[key]), Quantity: 1, Field: field, TypeField: field})
 	}
 	return wants
 }
@@ -296,7 +302,7 @@ func (r *basketReader) retypes(types map[string]string) []Want {
 // bothSides faults a seat that is to be removed and something else at once.
 func (r *basketReader) bothSides(others, remove []Want) {
 	for _, a := range others {
-		if int(a.Unit) >= len(r.plan.Seats) {
+		if name, _ := r.layout.Name(a.Unit); name.Seat == "" {
 			continue
 		}
 		for _, w := range remove {
@@ -310,13 +316,13 @@ func (r *basketReader) bothSides(others, remove []Want) {
 // Extend restarts the countdown, up to the cap. Refusals: HoldExpired, HoldSold, HoldLifetimeReached,
 // EventNotOnSale, KeyReused.
 func (s *Service) Extend(ctx context.Context, r HoldRef, once *Idempotency) (*HoldView, error) {
-	e, plan, key, err := s.resolve(ctx, r)
+	e, layout, key, err := s.resolve(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	c := Command{Verb: Extend, Key: key, By: r.Caller.by()}
 	c.ID, c.Body = once.command()
-	return s.changed(ctx, e, plan, newBasketReader(e, plan), c, once)
+	return s.changed(ctx, e, layout, newBasketReader(e, layout), c, once)
 }
 
 // Release lets a hold go if it is alive; otherwise nothing happens. HoldSold is refused.
@@ -340,7 +346,7 @@ func (s *Service) Release(ctx context.Context, r HoldRef) error {
 
 // Holds lists an event's live holds for its organizer.
 func (s *Service) Holds(ctx context.Context, c Caller, event string, p Page) ([]*HoldView, string, error) {
-	e, plan, err := s.ownedPlan(ctx, c, event)
+	e, layout, err := s.ownedLayout(ctx, c, event)
 	if err != nil {
 		return nil, "", err
 	}
@@ -357,7 +363,7 @@ func (s *Service) Holds(ctx context.Context, c Caller, event string, p Page) ([]
 	}
 	views := make([]*HoldView, len(list))
 	for i, h := range list {
-		if views[i], err = s.holdView(ctx, e, plan, Outcome{Hold: h, Now: now}); err != nil {
+		if views[i], err = s.holdView(ctx, e, layout, Outcome{Hold: h, Now: now}); err != nil {
 			return nil, "", err
 		}
 	}

@@ -148,7 +148,7 @@ func newOutward(sp *spots, from seatmap.Point, size int, fits func(int) int, wil
 	near := sp.near
 	above, _ := slices.BinarySearchFunc(near.strips, from.Y, func(s strip, y float64) int { return cmp.Compare(s.mid, y) })
 	return &outward{
-		near: near, free: sp.free, plan: sp.plan, from: from, size: size, fits: fits, will: will,
+		near: near, free: sp.free, plan: sp.layout.Plan, from: from, size: size, fits: fits, will: will,
 		below: above - 1, above: above,
 	}
 }

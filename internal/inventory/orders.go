@@ -5,8 +5,6 @@ import (
 	"crypto/subtle"
 	"errors"
 	"strings"
-
-	"github.com/rowlock/rowlock/internal/seatmap"
 )
 
 // How an order is paid.
@@ -30,8 +28,8 @@ type OrderView struct {
 	Order    *Order
 	Token    string // only for whoever has the hold's token
 	Event    *Event
-	Plan     *seatmap.Plan
-	Replayed bool // by Idempotency-Key
+	Layout   *Layout // has every unit of the order
+	Replayed bool    // by Idempotency-Key
 }
 
 // OrderRef names an order and proves the right to it.
@@ -46,7 +44,7 @@ type OrderRef struct {
 // Refusals: HoldExpired, EventNotOnSale, BuyerLimitExceeded, ReferenceTaken, Invalid, Forbidden,
 // KeyReused, NotFound.
 func (s *Service) Confirm(ctx context.Context, r ConfirmRequest) (*OrderView, error) {
-	e, plan, key, err := s.resolve(ctx, r.Hold)
+	e, layout, key, err := s.resolve(ctx, r.Hold)
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +70,9 @@ func (s *Service) Confirm(ctx context.Context, r ConfirmRequest) (*OrderView, er
 		return nil, err
 	}
 	if out.Refusal != nil {
-		return nil, newBasketReader(e, plan).place(out.Refusal)
+		return nil, newBasketReader(e, layout).place(out.Refusal)
 	}
-	return s.orderView(ctx, e, plan, out.Order, token, out.Replayed)
+	return s.orderView(ctx, e, layout, out.Order, token, out.Replayed)
 }
 
 func checkSale(sale *Sale) error {
@@ -103,17 +101,17 @@ func buyerHash(event, email string) (h [16]byte) {
 
 func orderTokenHash(token string) [32]byte { return TokenHash("rowlock order token", token) }
 
-func (s *Service) orderView(ctx context.Context, e *Event, plan *seatmap.Plan, o *Order, token string, replayed bool) (*OrderView, error) {
-	e, err := s.withTypes(ctx, e, o.Lines)
+func (s *Service) orderView(ctx context.Context, e *Event, l *Layout, o *Order, token string, replayed bool) (*OrderView, error) {
+	e, l, err := s.naming(ctx, e, l, o.Lines)
 	if err != nil {
 		return nil, err
 	}
-	return &OrderView{Order: o, Token: token, Event: e, Plan: plan, Replayed: replayed}, nil
+	return &OrderView{Order: o, Token: token, Event: e, Layout: l, Replayed: replayed}, nil
 }
 
 // Order shows an order to its owner or its organizer; to anybody else there is none.
 func (s *Service) Order(ctx context.Context, r OrderRef) (*OrderView, error) {
-	e, plan, err := s.visiblePlan(ctx, r.Caller, r.Event)
+	e, layout, err := s.visibleLayout(ctx, r.Caller, r.Event)
 	if err != nil {
 		return nil, err
 	}
@@ -130,12 +128,12 @@ func (s *Service) Order(ctx context.Context, r OrderRef) (*OrderView, error) {
 			return nil, refuse(NotFound)
 		}
 	}
-	return s.orderView(ctx, e, plan, o, "", false)
+	return s.orderView(ctx, e, layout, o, "", false)
 }
 
 // Orders lists an event's orders for its organizer.
 func (s *Service) Orders(ctx context.Context, c Caller, event string, p Page) ([]*OrderView, string, error) {
-	e, plan, err := s.ownedPlan(ctx, c, event)
+	e, layout, err := s.ownedLayout(ctx, c, event)
 	if err != nil {
 		return nil, "", err
 	}
@@ -145,7 +143,7 @@ func (s *Service) Orders(ctx context.Context, c Caller, event string, p Page) ([
 	}
 	views := make([]*OrderView, len(list))
 	for i, o := range list {
-		if views[i], err = s.orderView(ctx, e, plan, o, "", false); err != nil {
+		if views[i], err = s.orderView(ctx, e, layout, o, "", false); err != nil {
 			return nil, "", err
 		}
 	}
@@ -167,7 +165,7 @@ func (s *Service) CancelTicket(ctx context.Context, c Caller, event, ticket, rea
 }
 
 func (s *Service) giveBack(ctx context.Context, c Caller, event string, r Return, once *Idempotency) (*OrderView, error) {
-	e, plan, err := s.ownedPlan(ctx, c, event)
+	e, layout, err := s.ownedLayout(ctx, c, event)
 	if err != nil {
 		return nil, err
 	}
@@ -182,5 +180,5 @@ func (s *Service) giveBack(ctx context.Context, c Caller, event string, r Return
 	if out.Refusal != nil {
 		return nil, out.Refusal
 	}
-	return s.orderView(ctx, e, plan, out.Order, "", out.Replayed)
+	return s.orderView(ctx, e, layout, out.Order, "", out.Replayed)
 }

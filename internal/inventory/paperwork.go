@@ -1,7 +1,5 @@
 package inventory
 
-import "github.com/rowlock/rowlock/internal/seatmap"
-
 // EventView is an event for somebody: Owner says whether the caller owns it.
 type EventView struct {
 	Event *Event
@@ -50,7 +48,7 @@ type RepaintResult struct {
 // LogView is a page of an event's log.
 type LogView struct {
 	Entries []LogEntry
-	Plan    *seatmap.Plan
+	Layout  *Layout // has every unit of the entries
 	Next    string
 }
 

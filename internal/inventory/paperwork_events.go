@@ -189,21 +189,20 @@ func (s *Service) rulesOf(ctx context.Context, e *Event) ([]Rule, error) {
 	if e.Terms.State == Draft {
 		return slices.Clone(e.Rules), nil
 	}
-	board, err := s.store.Board(ctx, e.ID)
+	var board *Board
+	e, l, err := s.inStep(ctx, e, func() (revision int64, err error) {
+		if board, err = s.store.Board(ctx, e.ID); err != nil {
+			return 0, err
+		}
+		return board.Revision, nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	if len(board.Units) == 0 { // cancelled before it was published
 		return slices.Clone(e.Rules), nil
 	}
-	plan, err := s.plan(ctx, e.Map)
-	if err != nil {
-		return nil, err
-	}
-	if e, err = s.atLeast(ctx, e, board.Revision); err != nil {
-		return nil, err
-	}
-	return paintingOf(board, plan, &e.Terms).asRules(), nil
+	return paintingOf(board, l, &e.Terms).asRules(), nil
 }
 
 // inherit fills what f leaves out from another event, all but its reference.
@@ -508,7 +507,7 @@ func (s *Service) snapshot(ctx context.Context, e *Event) ([]Allocation, error) 
 	if len(found.list) > 0 {
 		return nil, conflict("The event's rules do not fit: " + found.first())
 	}
-	rows := allocations(e, plan)
+	rows := allocations(e, NewLayout(plan))
 	switch {
 	case len(rows) == 0:
 		return nil, conflict("Nothing of the map would be for sale.")
@@ -533,21 +532,21 @@ func (s *Service) Repaint(ctx context.Context, c Caller, id string, r Rule, dryR
 		if r.Exclude && e.Terms.State != Draft {
 			return nil, invalid("/set/exclude", faultInvalid, "Only a draft's units can be excluded; a published event's can be withheld.")
 		}
-		plan, err := s.plan(ctx, e.Map)
+		l, err := s.layout(ctx, e)
 		if err != nil {
 			return nil, err
 		}
 		var found faultList
-		found.rule("", &r, plan, &e.Terms)
+		found.rule("", &r, l.Plan, &e.Terms)
 		if err := found.err(); err != nil {
 			return nil, err
 		}
 		a := &Alteration{Kind: LogRepainted}
 		changed := false
 		if e.Terms.State == Draft {
-			changed, err = true, repaintDraft(e, r, plan, &result)
+			changed, err = true, repaintDraft(e, r, l, &result)
 		} else {
-			a.Repaint, err = s.repaintBoard(ctx, e, r, plan, &result)
+			a.Repaint, err = s.repaintBoard(ctx, e, r, l, &result)
 			changed = len(a.Repaint) > 0
 		}
 		if err != nil || dryRun || !changed {
@@ -566,13 +565,13 @@ func (s *Service) Repaint(ctx context.Context, c Caller, id string, r Rule, dryR
 }
 
 // repaintDraft keeps a rule for publishing, and counts what it would do after those before it.
-func repaintDraft(e *Event, r Rule, plan *seatmap.Plan, result *RepaintResult) error {
+func repaintDraft(e *Event, r Rule, l *Layout, result *RepaintResult) error {
 	if len(e.Rules) >= rulesMax || keysOf(e.Rules)+keysOf([]Rule{r}) > ruleKeysMax {
 		return &Refusal{Code: StateConflict, Detail: fmt.Sprintf("A draft keeps at most %d rules, which name at most %d things.", rulesMax, ruleKeysMax)}
 	}
 	scratch := e.clone().Terms
 	scratch.Classes = nil
-	p := blankPainting(plan, &scratch)
+	p := blankPainting(l, &scratch)
 	for _, before := range e.Rules {
 		p.apply(before)
 	}
@@ -583,7 +582,7 @@ func repaintDraft(e *Event, r Rule, plan *seatmap.Plan, result *RepaintResult) e
 
 // repaintBoard paints the allocations of a published event. It answers ErrStale when the board is
 // not of the event's revision, for class numbers mean something only within one.
-func (s *Service) repaintBoard(ctx context.Context, e *Event, r Rule, plan *seatmap.Plan, result *RepaintResult) ([]Repaint, error) {
+func (s *Service) repaintBoard(ctx context.Context, e *Event, r Rule, l *Layout, result *RepaintResult) ([]Repaint, error) {
 	board, err := s.store.Board(ctx, e.ID)
 	if err != nil {
 		return nil, err
@@ -591,7 +590,7 @@ func (s *Service) repaintBoard(ctx context.Context, e *Event, r Rule, plan *seat
 	if board.Revision != e.Revision-1 { // e is the event as it shall be
 		return nil, ErrStale
 	}
-	p := paintingOf(board, plan, &e.Terms)
+	p := paintingOf(board, l, &e.Terms)
 	before := slices.Clone(p.class)
 	result.Selected, result.Changed = p.apply(r)
 	if len(e.Terms.Classes) > classesMax {

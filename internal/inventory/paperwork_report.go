@@ -3,8 +3,6 @@ package inventory
 import (
 	"context"
 	"strconv"
-
-	"github.com/rowlock/rowlock/internal/seatmap"
 )
 
 // Log lists an event's log for its organizer, after an entry's number (empty: from the start). Next
@@ -20,15 +18,24 @@ func (s *Service) Log(ctx context.Context, c Caller, event string, p Page) (*Log
 			return nil, invalid("?after", faultInvalid, "A log's cursor is the number of an entry.")
 		}
 	}
-	plan, err := s.plan(ctx, e.Map)
-	if err != nil {
-		return nil, paperError("read map", err)
-	}
 	entries, err := s.catalogue.Log(ctx, event, after, p.Limit)
 	if err != nil {
 		return nil, paperError("read log", err)
 	}
-	view := &LogView{Entries: entries, Plan: plan}
+	l, err := s.layout(ctx, e)
+	if err != nil {
+		return nil, paperError("read map", err)
+	}
+	var lines []Line
+	for i := range entries {
+		for _, u := range entries[i].Units {
+			lines = append(lines, Line{Unit: u.Unit})
+		}
+	}
+	if _, l, err = s.naming(ctx, e, l, lines); err != nil {
+		return nil, paperError("read event", err)
+	}
+	view := &LogView{Entries: entries, Layout: l}
 	if n := len(entries); n > 0 && n == p.Limit {
 		view.Next = strconv.FormatInt(entries[n-1].Number, 10)
 	}
@@ -42,11 +49,13 @@ func (s *Service) Report(ctx context.Context, c Caller, event string) (*ReportVi
 	if err != nil {
 		return nil, err
 	}
-	plan, err := s.plan(ctx, e.Map)
-	if err != nil {
-		return nil, paperError("read map", err)
-	}
-	board, err := s.store.Board(ctx, event)
+	var board *Board
+	e, l, err := s.inStep(ctx, e, func() (int64, error) {
+		if board, err = s.store.Board(ctx, event); err != nil {
+			return 0, err
+		}
+		return board.Revision, nil
+	})
 	if err != nil {
 		return nil, paperError("read board", err)
 	}
@@ -54,7 +63,7 @@ func (s *Service) Report(ctx context.Context, c Caller, event string) (*ReportVi
 	if err != nil {
 		return nil, paperError("sum orders", err)
 	}
-	view := &ReportView{Event: e, Position: board.Position.String(), Sums: sums, Parts: reportParts(board, plan)}
+	view := &ReportView{Event: e, Position: board.Position.String(), Sums: sums, Parts: reportParts(board, l)}
 	for _, part := range view.Parts {
 		view.Units.add(part.AreaState)
 	}
@@ -63,23 +72,22 @@ func (s *Service) Report(ctx context.Context, c Caller, event string) (*ReportVi
 
 // reportParts counts the units of each section and area. A section's seats stand together in the
 // map's seat order, so one pass does.
-func reportParts(b *Board, plan *seatmap.Plan) []ReportPart {
+func reportParts(b *Board, l *Layout) []ReportPart {
 	var parts []ReportPart
-	count := func(unit int) {
-		if unit < len(b.Units) {
-			u := b.Units[unit]
-			parts[len(parts)-1].add(AreaState{Capacity: u.Capacity, Held: u.Held, Reserved: u.Reserved})
-		}
+	plan := l.Plan
+	count := func(unit Unit) {
+		u := b.at(unit)
+		parts[len(parts)-1].add(AreaState{Capacity: u.Capacity, Held: u.Held, Reserved: u.Reserved})
 	}
 	for i := range plan.Seats {
 		if key := plan.Seats[i].Section; len(parts) == 0 || parts[len(parts)-1].Key != key {
 			parts = append(parts, ReportPart{Key: key})
 		}
-		count(i)
+		count(l.Unit(i))
 	}
 	for i := range plan.Areas {
 		parts = append(parts, ReportPart{Key: plan.Areas[i].Key})
-		count(len(plan.Seats) + i)
+		count(l.AreaUnit(i))
 	}
 	return parts
 }

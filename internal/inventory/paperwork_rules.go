@@ -13,29 +13,32 @@ const unallocated = -1
 // painting is the class of every unit of an event while rules are applied to it. Classes are
 // appended to terms, which is therefore the painter's own copy.
 type painting struct {
-	plan  *seatmap.Plan
-	terms *Terms
-	class []int // by unit
+	layout *Layout
+	terms  *Terms
+	class  []int // by unit
 }
 
 // blankPainting has every unit in the public channel as the first ticket type: what an event sells
 // when no rule says otherwise.
-func blankPainting(plan *seatmap.Plan, terms *Terms) *painting {
-	p := &painting{plan: plan, terms: terms, class: make([]int, len(plan.Seats)+len(plan.Areas))}
+func blankPainting(l *Layout, terms *Terms) *painting {
+	p := &painting{layout: l, terms: terms, class: make([]int, l.Units())}
 	start := terms.classOf(Class{Channel: 0, Types: []int{0}})
 	for unit := range p.class {
-		p.class[unit] = start
+		p.class[unit] = unallocated
+		if _, on := l.Place(Unit(unit)); on {
+			p.class[unit] = start
+		}
 	}
 	return p
 }
 
 // paintingOf has the units of a board as they are.
-func paintingOf(b *Board, plan *seatmap.Plan, terms *Terms) *painting {
-	p := &painting{plan: plan, terms: terms, class: make([]int, len(plan.Seats)+len(plan.Areas))}
+func paintingOf(b *Board, l *Layout, terms *Terms) *painting {
+	p := &painting{layout: l, terms: terms, class: make([]int, l.Units())}
 	for unit := range p.class {
 		p.class[unit] = unallocated
-		if unit < len(b.Units) && b.Units[unit].Capacity > 0 {
-			p.class[unit] = b.Units[unit].Class
+		if st := b.at(Unit(unit)); st.Capacity > 0 {
+			p.class[unit] = st.Class
 		}
 	}
 	return p
@@ -89,7 +92,7 @@ func (p *painting) repaint(before int, r Rule) int {
 
 // selects marks the units that a rule is about, by unit.
 func (p *painting) selects(w Where) []bool {
-	in := make([]bool, len(p.class))
+	in, plan := make([]bool, len(p.class)), p.layout.Plan
 	if w.All {
 		for unit := range in {
 			in[unit] = true
@@ -97,28 +100,28 @@ func (p *painting) selects(w Where) []bool {
 		return in
 	}
 	mark := func(from, count int) {
-		for unit := from; unit < from+count; unit++ {
-			in[unit] = true
+		for place := from; place < from+count; place++ {
+			in[p.layout.Unit(place)] = true
 		}
 	}
 	for _, key := range w.Sections {
-		if from, count, ok := p.plan.SectionSeats(key); ok {
+		if from, count, ok := plan.SectionSeats(key); ok {
 			mark(from, count)
 		}
 	}
 	for _, key := range w.Rows {
-		if from, count, ok := p.plan.RowSeats(key); ok {
+		if from, count, ok := plan.RowSeats(key); ok {
 			mark(from, count)
 		}
 	}
 	for _, key := range w.Seats {
-		if i, ok := p.plan.SeatIndex(key); ok {
-			in[i] = true
+		if i, ok := plan.SeatIndex(key); ok {
+			mark(i, 1)
 		}
 	}
 	for _, key := range w.Areas {
-		if i, ok := p.plan.AreaIndex(key); ok {
-			in[len(p.plan.Seats)+i] = true
+		if i, ok := plan.AreaIndex(key); ok {
+			mark(len(plan.Seats)+i, 1)
 		}
 	}
 	if len(w.Channels) > 0 {
@@ -146,8 +149,8 @@ func (p *painting) asRules() []Rule {
 		return w
 	}
 	p.bySeats(where)
-	for i, a := range p.plan.Areas {
-		w := where(p.class[len(p.plan.Seats)+i])
+	for i, a := range p.layout.Plan.Areas {
+		w := where(p.class[p.layout.AreaUnit(i)])
 		w.Areas = append(w.Areas, a.Key)
 	}
 	rules := make([]Rule, 0, len(order))
@@ -164,28 +167,29 @@ func (p *painting) asRules() []Rule {
 
 // bySeats adds every seat to the selection of its class, by the largest whole that has it.
 func (p *painting) bySeats(where func(class int) *Where) {
-	seats := p.plan.Seats
+	plan := p.layout.Plan
+	seats, class := plan.Seats, func(place int) int { return p.class[p.layout.Unit(place)] }
 	for i := 0; i < len(seats); {
-		if from, n, _ := p.plan.SectionSeats(seats[i].Section); from == i && p.uniform(i, n) {
-			w := where(p.class[i])
+		if from, n, _ := plan.SectionSeats(seats[i].Section); from == i && p.uniform(i, n) {
+			w := where(class(i))
 			w.Sections = append(w.Sections, seats[i].Section)
 			i += n
-		} else if from, n, _ := p.plan.RowSeats(seats[i].Row); from == i && p.uniform(i, n) {
-			w := where(p.class[i])
+		} else if from, n, _ := plan.RowSeats(seats[i].Row); from == i && p.uniform(i, n) {
+			w := where(class(i))
 			w.Rows = append(w.Rows, seats[i].Row)
 			i += n
 		} else {
-			w := where(p.class[i])
+			w := where(class(i))
 			w.Seats = append(w.Seats, seats[i].Key)
 			i++
 		}
 	}
 }
 
-// uniform reports whether n units are of one class.
+// uniform reports whether the units at n places are of one class.
 func (p *painting) uniform(from, n int) bool {
-	for unit := from; unit < from+n; unit++ {
-		if p.class[unit] != p.class[from] {
+	for place := from; place < from+n; place++ {
+		if p.class[p.layout.Unit(place)] != p.class[p.layout.Unit(from)] {
 			return false
 		}
 	}
@@ -215,19 +219,21 @@ func repaints(before, after []int) []Repaint {
 	return runs
 }
 
-// allocations paints e by its rules and returns what is then for sale, in unit order. It leaves in
+// allocations paints e by its rules and returns what is then for sale, in the map's order. It leaves in
 // e.Terms only the classes that a unit has, numbered as they are met.
-func allocations(e *Event, plan *seatmap.Plan) []Allocation {
+func allocations(e *Event, l *Layout) []Allocation {
 	scratch := e.clone().Terms
 	scratch.Classes = nil
-	p := blankPainting(plan, &scratch)
+	p := blankPainting(l, &scratch)
 	for _, r := range e.Rules {
 		p.apply(r)
 	}
 	e.Terms.Classes = nil
 	number := make(map[int]int)
 	rows := make([]Allocation, 0, len(p.class))
-	for unit, class := range p.class {
+	for place := range l.Places() {
+		u := l.Unit(place)
+		class := p.class[u]
 		if class == unallocated {
 			continue
 		}
@@ -236,11 +242,11 @@ func allocations(e *Event, plan *seatmap.Plan) []Allocation {
 			n = e.Terms.classOf(scratch.Classes[class])
 			number[class] = n
 		}
-		a := Allocation{Unit: Unit(unit), Class: n, Capacity: 1}
-		if unit < len(plan.Seats) {
-			a.Seat, a.Key = true, plan.Seats[unit].Key
+		a := Allocation{Unit: u, Class: n, Capacity: 1}
+		if place < len(l.Plan.Seats) {
+			a.Seat, a.Key = true, l.Plan.Seats[place].Key
 		} else {
-			area := plan.Areas[unit-len(plan.Seats)]
+			area := l.Plan.Areas[place-len(l.Plan.Seats)]
 			a.Key, a.Capacity = area.Key, int64(area.Capacity)
 		}
 		rows = append(rows, a)

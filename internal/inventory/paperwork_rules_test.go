@@ -63,7 +63,7 @@ func TestRulesAreAppliedInOrder(t *testing.T) {
 		"S1-2-2×1 withheld [standard]",
 		"FLOOR×40 withheld [standing]",
 	}
-	rows := allocations(e, plan)
+	rows := allocations(e, NewLayout(plan))
 	if got := described(e, rows); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -79,7 +79,7 @@ func TestRulesAreAppliedInOrder(t *testing.T) {
 
 func TestWithoutRulesEverythingIsPublicAsTheFirstType(t *testing.T) {
 	e := smallEvent()
-	rows := allocations(e, smallPlan())
+	rows := allocations(e, NewLayout(smallPlan()))
 	if len(rows) != 7 || len(e.Terms.Classes) != 1 {
 		t.Fatalf("%d rows in %d classes", len(rows), len(e.Terms.Classes))
 	}
@@ -93,7 +93,7 @@ func TestWhatIsExcludedDoesNotComeBack(t *testing.T) {
 		Rule{Where: Where{Sections: []string{"S1"}}, Exclude: true},
 		Rule{Where: Where{All: true}, Types: []string{"child"}},
 	)
-	if got := described(e, allocations(e, smallPlan())); !slices.Equal(got, []string{"FLOOR×40 public [child]"}) {
+	if got := described(e, allocations(e, NewLayout(smallPlan()))); !slices.Equal(got, []string{"FLOOR×40 public [child]"}) {
 		t.Error(got)
 	}
 }
@@ -103,7 +103,7 @@ func TestOnlyClassesInUseArePublished(t *testing.T) {
 		Rule{Where: Where{All: true}, Channel: "sponsors"},
 		Rule{Where: Where{All: true}, Channel: "public", Types: []string{"child"}},
 	)
-	rows := allocations(e, smallPlan())
+	rows := allocations(e, NewLayout(smallPlan()))
 	if len(e.Terms.Classes) != 1 || rows[0].Class != 0 {
 		t.Errorf("classes %v, first row %+v", e.Terms.Classes, rows[0])
 	}
@@ -111,7 +111,7 @@ func TestOnlyClassesInUseArePublished(t *testing.T) {
 
 func TestARuleCountsWhatItSelectsAndChanges(t *testing.T) {
 	e := smallEvent()
-	p := blankPainting(smallPlan(), &e.Terms)
+	p := blankPainting(NewLayout(smallPlan()), &e.Terms)
 	p.apply(Rule{Where: Where{Seats: []string{"S1-1-1"}}, Channel: "sponsors"})
 	for _, test := range []struct {
 		rule              Rule
@@ -227,12 +227,12 @@ func TestAPublishedBoardIsPaintedByItsOwnClasses(t *testing.T) {
 	e := smallEvent(Rule{Where: Where{Seats: []string{"S1-1-2"}}, Channel: "sponsors"}, Rule{Where: Where{Seats: []string{"S1-1-3"}}, Exclude: true})
 	plan := smallPlan()
 	board := &Board{Units: make([]UnitState, 6)} // the last unit's allocation is not there
-	for _, a := range allocations(e, plan) {
+	for _, a := range allocations(e, NewLayout(plan)) {
 		if int(a.Unit) < len(board.Units) {
 			board.Units[a.Unit] = UnitState{Capacity: a.Capacity, Class: a.Class, Seat: a.Seat, Held: 1}
 		}
 	}
-	p := paintingOf(board, plan, &e.Terms)
+	p := paintingOf(board, NewLayout(plan), &e.Terms)
 	if want := []int{0, 1, unallocated, 0, 0, 0, unallocated}; !slices.Equal(p.class, want) {
 		t.Fatalf("classes %v, want %v", p.class, want)
 	}

@@ -48,8 +48,8 @@ type Ledger interface {
 	Event(ctx context.Context, event string) (*Event, error)
 }
 
-// Unit is a unit's number in its event: seats by their index in the map's seat order, then areas.
-// It never changes once the event is published.
+// Unit is a unit's number in its event. It never changes once the event is published; where the unit
+// stands on the event's map is Layout's to say.
 type Unit int32
 
 // Allocation is what is for sale of one unit. Seat units have capacity 1.

@@ -23,6 +23,7 @@ const (
 // mostly found after a few.
 type seating struct {
 	board      *Board
+	layout     *Layout // that the board is in; seats are counted by their places in it
 	plan       *seatmap.Plan
 	n          int // seats in a block
 	accessible int // accessible places among them
@@ -39,9 +40,10 @@ type classOffer struct{ open, fits bool }
 
 // newSeating looks at a board. Accessible places and the companions' seats beside them are kept for
 // those who ask for them: they fit others only where fewer other seats than asked for are left.
-func newSeating(b *Board, plan *seatmap.Plan, t *Terms, q bestQuestion) *seating {
+func newSeating(b *Board, layout *Layout, t *Terms, q bestQuestion) *seating {
+	plan := layout.Plan
 	s := &seating{
-		board: b, plan: plan, n: q.quantity, accessible: q.accessible,
+		board: b, layout: layout, plan: plan, n: q.quantity, accessible: q.accessible,
 		section: seatmap.Span{Count: len(plan.Seats)}, offers: offersOf(t, q), taken: make([]bool, len(plan.Seats)),
 	}
 	if q.section != "" {
@@ -73,10 +75,11 @@ func offersOf(t *Terms, q bestQuestion) []classOffer {
 
 // unit is a seat on the board; false when the board ends before it.
 func (s *seating) unit(seat int) (*UnitState, bool) {
-	if seat >= len(s.board.Units) {
+	u := s.layout.Unit(seat)
+	if int(u) >= len(s.board.Units) {
 		return nil, false
 	}
-	return &s.board.Units[seat], true
+	return &s.board.Units[u], true
 }
 
 // open reports whether a seat is free, and for this caller.

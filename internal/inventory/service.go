@@ -45,6 +45,7 @@ type Service struct {
 	fresh     *combiner[struct{}, *Board] // one reading answers everybody who asked before it began
 	events    shelf[*cachedEvent]
 	plans     shelf[*cachedPlan]
+	layouts   shelf[*cachedLayout]
 	boards    shelf[*liveBoard]
 	desks     shelf[*desks]
 	altering  shelf[gate] // one change of an event at a time
@@ -71,6 +72,7 @@ func New(c Config) *Service {
 		}),
 		events:   newShelf[*cachedEvent](eventsKept),
 		plans:    newShelf[*cachedPlan](plansKept),
+		layouts:  newShelf[*cachedLayout](plansKept),
 		boards:   newShelf[*liveBoard](boardsKept),
 		desks:    newShelf[*desks](boardsKept),
 		altering: newShelf[gate](eventsKept),
@@ -180,6 +182,26 @@ func (s *Service) atLeast(ctx context.Context, e *Event, revision int64) (*Event
 	return s.event(ctx, e.ID)
 }
 
+// inStep reads until what it reads is of the map that its event has, and returns the event at least
+// at the revision read, and its layout. Copies and rows are read at different moments, and the units
+// of one map shown in the order of another would be a lie.
+func (s *Service) inStep(ctx context.Context, e *Event, read func() (revision int64, err error)) (*Event, *Layout, error) {
+	for range staleTriesMax {
+		revision, err := read()
+		if err != nil {
+			return nil, nil, err
+		}
+		if e, err = s.atLeast(ctx, e, revision); err != nil {
+			return nil, nil, err
+		}
+		if revision >= e.MapSince {
+			l, err := s.layout(ctx, e)
+			return e, l, err
+		}
+	}
+	return nil, nil, refuse(Contended)
+}
+
 // owned returns the caller's own event.
 func (s *Service) owned(ctx context.Context, c Caller, id string) (*Event, error) {
 	e, err := s.event(ctx, id)
@@ -201,28 +223,34 @@ func (s *Service) visible(ctx context.Context, c Caller, id string) (*Event, err
 	return e, nil
 }
 
-func (s *Service) visiblePlan(ctx context.Context, c Caller, id string) (*Event, *seatmap.Plan, error) {
+func (s *Service) visibleLayout(ctx context.Context, c Caller, id string) (*Event, *Layout, error) {
 	e, err := s.visible(ctx, c, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	plan, err := s.plan(ctx, e.Map)
-	return e, plan, err
+	l, err := s.layout(ctx, e)
+	return e, l, err
 }
 
-func (s *Service) ownedPlan(ctx context.Context, c Caller, id string) (*Event, *seatmap.Plan, error) {
+func (s *Service) ownedLayout(ctx context.Context, c Caller, id string) (*Event, *Layout, error) {
 	e, err := s.owned(ctx, c, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	plan, err := s.plan(ctx, e.Map)
-	return e, plan, err
+	l, err := s.layout(ctx, e)
+	return e, l, err
 }
 
 // cachedPlan is a map's index; maps never change, so it is never old.
 type cachedPlan struct {
 	gate
 	plan *seatmap.Plan
+}
+
+// cachedLayout is the layout of an event whose map was changed; of one more change it is another.
+type cachedLayout struct {
+	gate
+	layout *Layout
 }
 
 // plan returns the index of a map version.

@@ -75,26 +75,26 @@ func (l *shortlist) read(quantity int) ([][]Unit, WarningCode) {
 
 // newShortlist will hold the best kind of block that the board has: together before rows apart before
 // seats apart. Only of the last board to be looked at is anything proposed that is less than together.
-func newShortlist(b *Board, plan *seatmap.Plan, t *Terms, q bestQuestion, last bool) *shortlist {
+func newShortlist(b *Board, layout *Layout, t *Terms, q bestQuestion, last bool) *shortlist {
 	return &shortlist{begin: func(l *shortlist) {
-		s := newSeating(b, plan, t, q)
+		s := newSeating(b, layout, t, q)
 		switch {
 		case s.few:
-		case l.found("", s.together()) || q.together || !last || q.quantity == 1:
+		case l.found(layout, "", s.together()) || q.together || !last || q.quantity == 1:
 		case q.accessible > 0:
-			l.found(SeatsApart, s.accessibleApart)
-		case l.found(RowsApart, s.rowsApart()):
+			l.found(layout, SeatsApart, s.accessibleApart)
+		case l.found(layout, RowsApart, s.rowsApart()):
 		default:
-			l.found(SeatsApart, s.apart)
+			l.found(layout, SeatsApart, s.apart)
 		}
 	}}
 }
 
 // found takes up a way of finding blocks, unless it finds none.
-func (l *shortlist) found(apart WarningCode, find func() ([]seatmap.Span, bool)) bool {
+func (l *shortlist) found(layout *Layout, apart WarningCode, find func() ([]seatmap.Span, bool)) bool {
 	next := func() ([]Unit, bool) {
 		parts, ok := find()
-		return unitsIn(parts), ok
+		return unitsIn(layout, parts), ok
 	}
 	first, ok := next()
 	if ok {
@@ -103,15 +103,19 @@ func (l *shortlist) found(apart WarningCode, find func() ([]seatmap.Span, bool))
 	return ok
 }
 
-// unitsIn lists the seats of a block's parts.
-func unitsIn(parts []seatmap.Span) []Unit {
-	var units []Unit
+// unitsIn lists the seats of a block's parts, in the order of the map.
+func unitsIn(layout *Layout, parts []seatmap.Span) []Unit {
+	var places []int
 	for _, part := range parts {
 		for i := range part.Count {
-			units = append(units, Unit(part.From+i))
+			places = append(places, part.From+i)
 		}
 	}
-	slices.Sort(units)
+	slices.Sort(places)
+	units := make([]Unit, len(places))
+	for i, place := range places {
+		units[i] = layout.Unit(place)
+	}
 	return units
 }
 

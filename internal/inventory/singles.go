@@ -3,8 +3,6 @@ package inventory
 import (
 	"cmp"
 	"slices"
-
-	"github.com/rowlock/rowlock/internal/seatmap"
 )
 
 // single is a free seat that a hold leaves alone: it had a free neighbour in its row and has none left.
@@ -115,14 +113,15 @@ func warningsOf(found []single) []Warning {
 	return warnings
 }
 
-// besidePlan is Beside on a map whose seats are numbered as the event's units are.
-type besidePlan struct{ plan *seatmap.Plan }
-
 // Next implements Beside.
-func (b besidePlan) Next(u Unit, step int) (Unit, bool) {
-	if u < 0 || int(u) >= len(b.plan.Seats) {
+func (l *Layout) Next(u Unit, step int) (Unit, bool) {
+	place, ok := l.Place(u)
+	if !ok || place >= len(l.Plan.Seats) {
 		return 0, false
 	}
-	run, i := b.plan.RunOf(int(u)), int(u)+step
-	return Unit(i), i >= run.From && i < run.From+run.Count
+	run, next := l.Plan.RunOf(place), place+step
+	if next < run.From || next >= run.From+run.Count {
+		return 0, false
+	}
+	return l.Unit(next), true
 }

@@ -73,7 +73,7 @@ func TestStrictNamesTheSeatsAndNudgeWarnsOfThem(t *testing.T) {
 	}
 	event = d.hallOnSale(2, 6, nil)
 	v := must(d.claim(event, "S1-1-2"))(t)
-	if len(v.Warnings) != 1 || v.Plan.Seats[v.Warnings[0].Unit].Key != "S1-1-1" {
+	if len(v.Warnings) != 1 || v.Layout.Plan.Seats[v.Warnings[0].Unit].Key != "S1-1-1" {
 		t.Fatalf("%+v", v.Warnings)
 	}
 	ref := inventory.HoldRef{Event: event, ID: v.Hold.Key.ID(), Token: v.Token}

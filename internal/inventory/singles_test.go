@@ -12,12 +12,12 @@ import (
 )
 
 // rowOf is seats 0 to n-1 in one row, with an aisle before each of the seats named.
-func rowOf(n int, aisles ...int) besidePlan {
+func rowOf(n int, aisles ...int) *Layout {
 	seats := make([]seatmap.Seat, n)
 	for i := range seats {
 		seats[i] = seatmap.Seat{Label: string(rune('A' + i)), X: float64(i), BreakAfter: slices.Contains(aisles, i+1)}
 	}
-	return besidePlan{seatmap.NewPlan(&seatmap.Map{Sections: []seatmap.Section{{Key: "S", Rows: []seatmap.Row{{Label: "1", Seats: seats}}}}})}
+	return NewLayout(seatmap.NewPlan(&seatmap.Map{Sections: []seatmap.Section{{Key: "S", Rows: []seatmap.Row{{Label: "1", Seats: seats}}}}}))
 }
 
 func strictTerms() *Terms {
@@ -389,7 +389,7 @@ func drawRowCommand(t *rapid.T, n int, beside Beside) Command {
 }
 
 // drawRow is a row with aisles, gaps in what is on sale, and seats of another channel.
-func drawRow(t *rapid.T, n int) (*sheet, []int, besidePlan) {
+func drawRow(t *rapid.T, n int) (*sheet, []int, *Layout) {
 	s := newSheet(n, 3)
 	var aisles []int
 	for i := range n {
