@@ -24,10 +24,11 @@ const (
 	NotFound              RefusalCode = "NOT_FOUND"
 	StateConflict         RefusalCode = "EVENT_STATE_CONFLICT" // the event is not in a state for this
 	ReferenceTaken        RefusalCode = "REFERENCE_TAKEN"
-	Forbidden             RefusalCode = "FORBIDDEN"   // needs an organizer's key
-	Overloaded            RefusalCode = "OVERLOADED"  // a queue is full; try again
-	Unavailable           RefusalCode = "UNAVAILABLE" // the store did not answer; the outcome may be unknown
-	Contended             RefusalCode = "CONTENDED"   // best available lost too often in a row; try again
+	ChangeUnsafe          RefusalCode = "CHANGE_UNSAFE" // it would take away what is held or sold; with Conflicts and Total
+	Forbidden             RefusalCode = "FORBIDDEN"     // needs an organizer's key
+	Overloaded            RefusalCode = "OVERLOADED"    // a queue is full; try again
+	Unavailable           RefusalCode = "UNAVAILABLE"   // the store did not answer; the outcome may be unknown
+	Contended             RefusalCode = "CONTENDED"     // best available lost too often in a row; try again
 )
 
 // Reason says of one unit why it could not be had.
@@ -54,7 +55,12 @@ type Conflict struct {
 	Reason    Reason
 	Requested int64
 	Free      int64
+	Held      int64 // with ChangeUnsafe, as the next
+	Reserved  int64
 }
+
+// conflictsMax bounds how many of the units that stand in a change's way are named.
+const conflictsMax = 100
 
 // Fault is one thing wrong in what was asked; Field is a JSON Pointer into the body.
 type Fault struct {
@@ -74,6 +80,7 @@ type Refusal struct {
 	Code      RefusalCode
 	Detail    string
 	Conflicts []Conflict
+	Total     int // with ChangeUnsafe: how many conflicts there are; at most conflictsMax are listed
 	Faults    []Fault
 	// Alternatives may be set with AllocationUnavailable, by the Service: what to ask for instead.
 	Alternatives []Alternative

@@ -23,7 +23,7 @@ type Store interface {
 	Hold(ctx context.Context, event string, key HoldKey) (*Hold, Instant, error)
 	// Holds lists live holds in key order, after a key, at most limit.
 	Holds(ctx context.Context, event string, after HoldKey, limit int) ([]*Hold, Instant, error)
-	// Board reads every unit at one position. Units whose hold has lapsed count as free.
+	// Board reads every unit at one position. Units whose hold has lapsed count as free. A draft has none.
 	Board(ctx context.Context, event string) (*Board, error)
 	// Changes reads what happened after a position. Gaps and foreign epochs answer Resync.
 	Changes(ctx context.Context, event string, after Position) (*Changes, error)
@@ -41,8 +41,11 @@ type Ledger interface {
 	Sell(ctx context.Context, event string, batch []Sale) ([]SaleOutcome, error)
 	// Return cancels tickets of one order and puts their units back, each at most once.
 	Return(ctx context.Context, event string, r Return) (ReturnOutcome, error)
-	// Alter changes an event and its allocations in one transaction with its log entry; ErrStale when
-	// the event's revision is not Alteration.Expect.
+	// Alter changes an event and its allocations, all or nothing, with its log entry. ErrStale when the
+	// event's revision is not Alteration.Expect; a Refusal ChangeUnsafe when what it takes away is in
+	// use, as JudgeAlteration says, by rows that are locked. A draft's allocations are nobody's to see,
+	// so a store may insert those of one to be published ahead, in turns that let others write between
+	// them; what is left there of an attempt that failed, the next one replaces.
 	Alter(ctx context.Context, event string, a Alteration) (AlterResult, error)
 	// Event reads an event. ErrNotFound.
 	Event(ctx context.Context, event string) (*Event, error)
@@ -270,12 +273,15 @@ type ReturnOutcome struct {
 	Replayed bool // by Idempotency-Key
 }
 
-// Alteration changes an event. Nothing in it is judged by the store but Expect.
+// Alteration changes an event. Each unit is in at most one of Insert and Drop. Nothing in it is judged
+// by the store but Expect, Drop and Resize.
 type Alteration struct {
-	Expect  int64  // the revision it was decided on
-	Event   *Event // the event as it shall be, Revision already raised
-	Insert  []Allocation
+	Expect  int64        // the revision it was decided on
+	Event   *Event       // the event as it shall be, Revision already raised
+	Insert  []Allocation // in the order of their units
 	Repaint []Repaint
+	Drop    []Unit // their allocations go; not while they are held or sold
+	Resize  []Resize
 	Kind    LogKind
 	By      string
 	Reason  string
@@ -286,6 +292,12 @@ type Alteration struct {
 type Repaint struct {
 	From, Count Unit
 	Class       int
+}
+
+// Resize gives an area's allocation another capacity, in units, not below what is held and sold of it.
+type Resize struct {
+	Unit     Unit
+	Capacity int64
 }
 
 // AlterResult says where the log stands after an alteration.
@@ -355,6 +367,7 @@ const (
 	LogClosed    LogKind = "closed"
 	LogCancelled LogKind = "cancelled"
 	LogRepainted LogKind = "repainted"
+	LogRemapped  LogKind = "remapped" // moved to another version of its map
 	LogEdited    LogKind = "edited"
 )
 

@@ -34,6 +34,17 @@ UPDATE allocations SET held = held + ?, reserved = reserved + ? WHERE event = ? 
 -- name: insert_allocation
 INSERT INTO allocations (event, unit, key, seat, class, capacity) VALUES (?, ?, ?, ?, ?, ?)
 
+-- name: drop_free_allocation
+-- Nothing is dropped that is held or sold: whoever drops looks at how many rows went.
+DELETE FROM allocations WHERE event = ? AND unit = ? AND held = 0 AND reserved = 0
+
+-- name: drop_allocations
+-- Of a draft, which has neither holds nor tickets: from a unit to before another.
+DELETE FROM allocations WHERE event = ? AND unit >= ? AND unit < ?
+
+-- name: resize_allocation
+UPDATE allocations SET capacity = ? WHERE event = ? AND unit = ? AND seat = 0
+
 -- name: repaint
 UPDATE allocations SET class = ? WHERE event = ? AND unit >= ? AND unit < ?
 

@@ -88,8 +88,8 @@ func (s *Store) Board(ctx context.Context, event string) (*inventory.Board, erro
 			return err
 		}
 		b.Now, b.Revision, b.State = r.now, e.Revision, e.Terms.State
-		if b.Position, err = s.position(c, r.n); err != nil {
-			return err
+		if b.Position, err = s.position(c, r.n); err != nil || b.State == inventory.Draft {
+			return err // a draft's rows are of a publishing under way, or of one that failed
 		}
 		return c.each("board", func(st *sqlite3.Stmt) bool {
 			u := st.ColumnInt(0)
@@ -143,7 +143,7 @@ func (r *rows) touched(after int64, ch *inventory.Changes) error {
 	var decodeErr error
 	err := r.c.each("log_after", func(st *sqlite3.Stmt) bool {
 		switch inventory.LogKind(st.ColumnText(0)) {
-		case inventory.LogPublished, inventory.LogRepainted, inventory.LogCancelled:
+		case inventory.LogPublished, inventory.LogRepainted, inventory.LogRemapped, inventory.LogCancelled:
 			ch.Resync = true
 			return false
 		}

@@ -61,6 +61,7 @@ type Store struct {
 	locked os.FileInfo // of lock: which file it is
 	logged os.FileInfo // of the log beside it
 
+	staging sync.Mutex // one event at a time is published in parts; taken before write
 	write   sync.Mutex // one writer at a time, in Go, so that waiting costs no polling
 	writer  *conn      // nil when opened for reading
 	worn    bool       // the writer met what it may not get over, and is replaced before it is used again
