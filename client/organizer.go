@@ -54,7 +54,7 @@ func (c *Client) CreateEvents(ctx context.Context, r []EventRequest, opts ...Cal
 	return list.Data, nil
 }
 
-// PatchEvent changes an event. After publishing, map, currency and ticket types are fixed.
+// PatchEvent changes an event; see EventPatch for what may change after publishing.
 func (c *Client) PatchEvent(ctx context.Context, event string, p EventPatch, opts ...CallOption) (*Event, error) {
 	return send[Event](ctx, c, http.MethodPatch, pathOf("events", event), p, opts)
 }
@@ -84,10 +84,17 @@ func (c *Client) CancelEvent(ctx context.Context, event string, opts ...CallOpti
 	return send[Event](ctx, c, http.MethodPost, pathOf("events", event, "cancel"), nil, opts)
 }
 
-// PatchAllocations moves units to a channel or sells them as other ticket types: at once on a
-// published event, at publishing on a draft.
+// PatchAllocations moves units to a channel, sells them as other ticket types or changes an area's
+// capacity: at once on a published event, at publishing on a draft. CHANGE_UNSAFE when more of an area
+// is held or sold.
 func (c *Client) PatchAllocations(ctx context.Context, event string, r AllocationRule, opts ...CallOption) (*AllocationResult, error) {
 	return send[AllocationResult](ctx, c, http.MethodPatch, pathOf("events", event, "allocations"), r, opts)
+}
+
+// PatchMap moves a published event to another version of its map. CHANGE_UNSAFE when that takes away
+// what is held or sold.
+func (c *Client) PatchMap(ctx context.Context, event string, p MapPatch, opts ...CallOption) (*MapChange, error) {
+	return send[MapChange](ctx, c, http.MethodPatch, pathOf("events", event, "map"), p, opts)
 }
 
 // PutChannel creates or replaces the channel with r.ID.

@@ -91,7 +91,8 @@ type EventRequest struct {
 	Channels    []ChannelRequest    `json:"channels,omitzero"`
 }
 
-// EventPatch changes an event. What is nil stays. After publishing, map, currency and ticket types are fixed.
+// EventPatch changes an event. What is nil stays. After publishing, the currency is fixed, the map changes
+// by a MapPatch, and ticket types may be renamed, re-priced and added, but all that there are are named.
 type EventPatch struct {
 	Reference   *string             `json:"reference,omitzero"`
 	Name        *string             `json:"name,omitzero"`
@@ -135,19 +136,93 @@ type AllocationWhere struct {
 
 // AllocationSet holds the new values; what is absent stays. The first ticket type is the default.
 // Withheld units are in a channel that nobody can open. Exclude gives units no allocation at all:
-// it stands alone, and only in the rules of an event that is not published yet.
+// it stands alone, and only in the rules of an event that is not published yet. Capacity is of areas, in
+// units, and not below what is held and sold of them.
 type AllocationSet struct {
 	Channel     *string  `json:"channel,omitzero"`
 	TicketTypes []string `json:"ticket_types,omitzero"`
 	Exclude     bool     `json:"exclude,omitzero"`
+	Capacity    *int64   `json:"capacity,omitzero"`
 }
 
-// AllocationResult says how many allocations a rule selects and how many it changes.
+// WithheldChannel is the channel that nobody can open; PublicChannel is open to everybody. To withhold
+// units is to move them to the one, to release them to move them to the other.
+const (
+	WithheldChannel = "withheld"
+	PublicChannel   = "public"
+)
+
+// AllocationResult says how many allocations a rule selects and how many it changes, and what becomes
+// of which. Of a dry run, Conflicts say why it would be refused as things stand.
 type AllocationResult struct {
-	DryRun   bool  `json:"dry_run"`
-	Selected int   `json:"selected"`
-	Changed  int   `json:"changed"`
-	Version  int64 `json:"version"`
+	DryRun         bool             `json:"dry_run"`
+	Selected       int              `json:"selected"`
+	Changed        int              `json:"changed"`
+	Version        int64            `json:"version"`
+	Units          UnitCounts       `json:"units"` // of what is changed
+	Changes        []ClassChange    `json:"changes"`
+	Capacities     []CapacityChange `json:"capacities"`
+	Conflicts      []Conflict       `json:"conflicts,omitzero"`
+	ConflictsTotal int              `json:"conflicts_total,omitzero"`
+}
+
+// UnitCounts counts units.
+type UnitCounts struct {
+	Free int64 `json:"free"`
+	Held int64 `json:"held"`
+	Sold int64 `json:"sold"`
+}
+
+// ClassChange is allocations that were on sale in one way and are then in another. From or To is null
+// for none; Keys are those of the first.
+type ClassChange struct {
+	From        *ClassName `json:"from"`
+	To          *ClassName `json:"to"`
+	Allocations int        `json:"allocations"`
+	Units       UnitCounts `json:"units"`
+	Keys        []string   `json:"keys"`
+}
+
+// ClassName is a way of being on sale.
+type ClassName struct {
+	Channel     string   `json:"channel"`
+	TicketTypes []string `json:"ticket_types"`
+}
+
+// CapacityChange is an area that becomes larger or smaller, in units.
+type CapacityChange struct {
+	Area string `json:"area"`
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
+}
+
+// MapPatch moves a published event to another version of its venue's map.
+type MapPatch struct {
+	Map    string `json:"map"`
+	DryRun bool   `json:"dry_run,omitzero"`
+}
+
+// MapChange says what another version of its map means for an event, seat by seat and area by area.
+// ForSale is how many of those added are for sale, by the event's rules. Of a dry run, Conflicts say why
+// it would be refused as things stand.
+type MapChange struct {
+	DryRun         bool             `json:"dry_run"`
+	Map            string           `json:"map"`
+	Version        int64            `json:"version"`
+	Added          NamedUnits       `json:"added"`
+	ForSale        int              `json:"for_sale"`
+	Dropped        NamedUnits       `json:"dropped"`
+	Moved          NamedUnits       `json:"moved"`
+	Relabelled     NamedUnits       `json:"relabelled"`
+	Capacities     []CapacityChange `json:"capacities"`
+	Conflicts      []Conflict       `json:"conflicts,omitzero"`
+	ConflictsTotal int              `json:"conflicts_total,omitzero"`
+}
+
+// NamedUnits counts seats and areas; Keys are those of the first.
+type NamedUnits struct {
+	Count int      `json:"count"`
+	Keys  []string `json:"keys"`
 }
 
 // ChannelRequest creates or replaces a channel. AccessCodes nil keeps the present ones; empty closes the channel.
@@ -220,6 +295,7 @@ type OfferRun struct {
 // who may buy it.
 type Board struct {
 	Position string               `json:"position"`
+	Map      string               `json:"map"` // whose seat order Seats is in
 	State    string               `json:"state"`
 	Seats    []byte               `json:"seats"`
 	Areas    map[string]BoardArea `json:"areas"`
@@ -236,6 +312,7 @@ type BoardArea struct {
 // must fetch the board again; the rest is then empty.
 type Changes struct {
 	Position string               `json:"position"`
+	Map      string               `json:"map"` // another one than before: fetch the drawing again
 	State    string               `json:"state"`
 	Resync   bool                 `json:"resync"`
 	Offer    int64                `json:"offer"` // version of the offer at this position
@@ -384,7 +461,7 @@ type LogEntry struct {
 	Number int64     `json:"number"`
 	At     time.Time `json:"at"`
 	// Kind is held, changed, extended, released, broken, expired, sold, returned, published, opened,
-	// paused, closed, cancelled, repainted or edited.
+	// paused, closed, cancelled, repainted, remapped or edited.
 	Kind   string    `json:"kind"`
 	By     string    `json:"by"` // buyer, store, or the key's id
 	Hold   *string   `json:"hold"`
@@ -435,7 +512,9 @@ type Problem struct {
 	Conflicts []Conflict `json:"conflicts,omitzero"`
 	// Alternatives may be there with ALLOCATION_UNAVAILABLE: what to ask for instead.
 	Alternatives []Alternative `json:"alternatives,omitzero"`
-	Errors       []Fault       `json:"errors,omitzero"`
+	// ConflictsTotal is with CHANGE_UNSAFE how many conflicts there are; the first are listed.
+	ConflictsTotal int     `json:"conflicts_total,omitzero"`
+	Errors         []Fault `json:"errors,omitzero"`
 	// RetryAfter is the Retry-After header in seconds, filled in by the client.
 	RetryAfter int64 `json:"-"`
 }
@@ -450,7 +529,9 @@ func (p *Problem) Error() string {
 }
 
 // Conflict says of one unit why it could not be had: held, sold, not_on_sale, sold_out, no_block;
-// or, with SINGLE_SEAT_LEFT, that the basket would leave it free between others: left_alone.
+// or, with SINGLE_SEAT_LEFT, that the basket would leave it free between others: left_alone. With
+// CHANGE_UNSAFE it says why the unit cannot be taken away; an area then has Held and Reserved, and
+// Requested is the capacity that was asked for.
 type Conflict struct {
 	Seat      string `json:"seat,omitzero"`
 	Area      string `json:"area,omitzero"`
@@ -458,6 +539,8 @@ type Conflict struct {
 	Reason    string `json:"reason"`
 	Requested *int64 `json:"requested,omitzero"`
 	Free      *int64 `json:"free,omitzero"`
+	Held      *int64 `json:"held,omitzero"`
+	Reserved  *int64 `json:"reserved,omitzero"`
 }
 
 // Alternative is seats to ask for in place of those of a request that lost some: as many, in its order,

@@ -56,7 +56,7 @@ func (x *exchange) readBody(r *http.Request) error {
 	if r.ContentLength > limit {
 		return refuse(codeBodyTooLarge)
 	}
-	if limit > bodyBytesMax {
+	if limit > bodyBytesMax && (r.ContentLength < 0 || r.ContentLength > bodyBytesMax) {
 		// Large bodies are few at once: together they must not fill the memory.
 		select {
 		case x.server.mapUploads <- struct{}{}:

@@ -184,19 +184,35 @@ func transition(verb string) func(*Server, *exchange, *http.Request) error {
 	}
 }
 
-// patchAllocations puts units into another channel or sells them as other ticket types.
+// patchAllocations puts units into another channel, sells them as other ticket types or gives areas
+// another capacity.
 func (s *Server) patchAllocations(x *exchange, r *http.Request) error {
 	var in client.AllocationRule
 	if err := decode(x.body, &in); err != nil {
 		return err
 	}
 	show := func(v *inventory.RepaintResult) rendered {
-		return rendered{status: http.StatusOK, value: &client.AllocationResult{
-			DryRun: in.DryRun, Selected: v.Selected, Changed: v.Changed, Version: v.Version,
-		}}
+		return rendered{status: http.StatusOK, value: allocationResultOf(v, in.DryRun)}
 	}
 	return write(x, r, show, func(once *inventory.Once) (*inventory.RepaintResult, error) {
 		return s.service.Repaint(r.Context(), x.caller, r.PathValue("event"), ruleOf(in), in.DryRun, once)
+	})
+}
+
+// patchMap moves an event to another version of its map.
+func (s *Server) patchMap(x *exchange, r *http.Request) error {
+	var in client.MapPatch
+	if err := decode(x.body, &in); err != nil {
+		return err
+	}
+	if in.Map == "" {
+		return invalid("/map", faultRequired, "")
+	}
+	show := func(v *inventory.RemapResult) rendered {
+		return rendered{status: http.StatusOK, value: mapChangeOf(v, in.DryRun)}
+	}
+	return write(x, r, show, func(once *inventory.Once) (*inventory.RemapResult, error) {
+		return s.service.Remap(r.Context(), x.caller, r.PathValue("event"), in.Map, in.DryRun, once)
 	})
 }
 

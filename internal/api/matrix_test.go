@@ -14,6 +14,7 @@ func (h *house) matrixBodies(v *client.Hold) map[string]string {
 	return map[string]string{
 		"POST /v1/events":                           h.eventBody(""),
 		"PATCH /v1/events/{event}":                  `{"name":"Gala"}`,
+		"PATCH /v1/events/{event}/map":              `{"map":"map_none"}`,
 		"PATCH /v1/events/{event}/allocations":      `{"where":{"all":true},"set":{"channel":"public"},"dry_run":true}`,
 		"PUT /v1/events/{event}/channels/{channel}": `{"name":"Press"}`,
 		"POST /v1/events/{event}/holds":             `{"seats":["STALLS-A-5"]}`,

@@ -56,7 +56,8 @@ func TestSchemasOfAnswersHaveTheMembersOfTheWireTypes(t *testing.T) {
 	schemas := componentSchemas[objectSchema](t)
 	for name, v := range map[string]any{
 		"Event": client.Event{}, "VenueRef": client.VenueRef{}, "TicketType": client.TicketType{}, "SaleWindow": client.SaleWindow{},
-		"Limits": client.Limits{}, "Channel": client.Channel{}, "AllocationResult": client.AllocationResult{}, "Venue": client.Venue{},
+		"Limits": client.Limits{}, "Channel": client.Channel{}, "AllocationResult": client.AllocationResult{}, "UnitCounts": client.UnitCounts{}, "ClassChange": client.ClassChange{},
+		"ClassName": client.ClassName{}, "CapacityChange": client.CapacityChange{}, "MapChange": client.MapChange{}, "NamedUnits": client.NamedUnits{}, "Venue": client.Venue{},
 		"Map": client.Map{}, "Key": client.Key{}, "Offer": client.Offer{}, "OfferRun": client.OfferRun{}, "Board": client.Board{},
 		"BoardArea": client.BoardArea{}, "Changes": client.Changes{}, "Hold": client.Hold{}, "Line": client.Line{}, "Warning": client.Warning{},
 		"Order": client.Order{}, "Buyer": client.Buyer{}, "Payment": client.Payment{}, "Ticket": client.Ticket{},
@@ -83,7 +84,7 @@ func requestTypes() map[string]any {
 		"EventRequest": client.EventRequest{}, "EventPatch": client.EventPatch{}, "LimitsRequest": client.LimitsRequest{},
 		"TicketTypeRequest": client.TicketTypeRequest{}, "SaleWindowRequest": client.SaleWindow{}, "ChannelRequest": client.ChannelRequest{},
 		"ChannelPut": client.ChannelRequest{}, "AllocationRule": client.AllocationRule{}, "AllocationWhere": client.AllocationWhere{},
-		"AllocationSet": client.AllocationSet{}, "VenueRequest": client.VenueRequest{}, "KeyRequest": client.KeyRequest{},
+		"AllocationSet": client.AllocationSet{}, "MapPatch": client.MapPatch{}, "VenueRequest": client.VenueRequest{}, "KeyRequest": client.KeyRequest{},
 		"HoldRequest": client.HoldRequest{}, "AreaRequest": client.AreaRequest{}, "BestRequest": client.BestRequest{},
 		"BasketPart": client.BasketPart{}, "HoldPatch": client.HoldPatch{}, "OrderRequest": client.OrderRequest{},
 		"BuyerRequest": client.Buyer{}, "PaymentRequest": client.PaymentRequest{}, "CancelRequest": cancellation{},

@@ -48,6 +48,7 @@ func answers() map[inventory.RefusalCode]answer {
 		inventory.BuyerLimitExceeded:    {409, "Buyer limit exceeded", 0},
 		inventory.StateConflict:         {409, "Event state conflict", 0},
 		inventory.ReferenceTaken:        {409, "Reference taken", 0},
+		inventory.ChangeUnsafe:          {409, "Change unsafe", 0},
 		inventory.HoldExpired:           {410, "Hold expired", 0},
 		codeRequestTimeout:              {408, "Request timeout", 0},
 		codeBodyTooLarge:                {413, "Body too large", 0},
@@ -127,7 +128,7 @@ func (x *exchange) fail(r *http.Request, err error) {
 func problemOf(r *inventory.Refusal, a answer, id string) *client.Problem {
 	p := &client.Problem{
 		Type: problemType(r.Code), Title: a.title, Status: a.status, Code: string(r.Code),
-		RequestID: id, Detail: r.Detail,
+		RequestID: id, Detail: r.Detail, ConflictsTotal: r.Total,
 	}
 	for _, c := range r.Conflicts {
 		p.Conflicts = append(p.Conflicts, conflictOf(c))
@@ -146,6 +147,10 @@ func conflictOf(c inventory.Conflict) client.Conflict {
 	if c.Area != "" {
 		requested, free := c.Requested, c.Free
 		out.Requested, out.Free = &requested, &free
+		if c.Held+c.Reserved > 0 {
+			held, reserved := c.Held, c.Reserved
+			out.Held, out.Reserved = &held, &reserved
+		}
 	}
 	return out
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/rowlock/rowlock/internal/inventory"
 )
 
-// How long answers may be kept elsewhere. A published event's map never changes; what a key sees
-// may still be a draft's.
+// How long answers may be kept elsewhere. A map never changes, but an event may move to another version
+// of it, so under the event's URL a drawing is asked about each time; 304 is all that costs.
 const (
-	mapCachePublic   = "public, max-age=86400, immutable"
+	mapCachePublic   = "public, no-cache"
 	mapCachePrivate  = "private, no-cache"
 	cacheRevalidated = "no-cache"
 	cachePrivate     = "private, no-cache"

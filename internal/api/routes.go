@@ -12,6 +12,7 @@ import (
 // Bounds of bodies, in bytes.
 const (
 	bodyBytesMax = 64 << 10
+	ruleBytesMax = 1 << 20 // of a rule, which may name thousands of seats
 	mapBytesMax  = 16 << 20
 )
 
@@ -74,7 +75,7 @@ func table() []route {
 		return r
 	}
 	hot := func(r route) route { r.hot = true; return r }
-	large := func(r route) route { r.BodyMax = mapBytesMax; return r }
+	upTo := func(bytes int64, r route) route { r.BodyMax = bytes; return r }
 
 	return []route{
 		line("GET", "/healthz", AccessNone, bodyNone, (*Server).getHealth),
@@ -91,12 +92,13 @@ func table() []route {
 		line("POST", pathEvent+"/pause", AccessOrganizer, bodyOptional, transition("pause")),
 		line("POST", pathEvent+"/close", AccessOrganizer, bodyOptional, transition("close")),
 		line("POST", pathEvent+"/cancel", AccessOrganizer, bodyOptional, transition("cancel")),
-		line("PATCH", pathEvent+"/allocations", AccessOrganizer, bodyRequired, (*Server).patchAllocations),
+		upTo(ruleBytesMax, line("PATCH", pathEvent+"/allocations", AccessOrganizer, bodyRequired, (*Server).patchAllocations)),
 		line("PUT", pathEvent+"/channels/{channel}", AccessOrganizer, bodyRequired, (*Server).putChannel),
 		line("GET", pathEvent+"/log", AccessOrganizer, bodyNone, (*Server).getLog),
 		line("GET", pathEvent+"/report", AccessOrganizer, bodyNone, (*Server).getReport),
 
 		line("GET", pathEvent+"/map", AccessPublic, bodyNone, (*Server).getEventMap),
+		line("PATCH", pathEvent+"/map", AccessOrganizer, bodyRequired, (*Server).patchMap),
 		line("GET", pathEvent+"/offer", AccessPublic, bodyNone, (*Server).getOffer),
 		hot(line("GET", pathEvent+"/board", AccessPublic, bodyNone, (*Server).getBoard)),
 		hot(line("GET", pathEvent+"/changes", AccessPublic, bodyNone, (*Server).getChanges)),
@@ -119,7 +121,7 @@ func table() []route {
 		line("GET", pathVenue, AccessOrganizer, bodyNone, (*Server).getVenue),
 		line("PATCH", pathVenue, AccessOrganizer, bodyRequired, (*Server).patchVenue),
 		line("GET", pathVenue+"/maps", AccessOrganizer, bodyNone, (*Server).listMaps),
-		large(line("POST", pathVenue+"/maps", AccessOrganizer, bodyRequired, (*Server).createMap)),
+		upTo(mapBytesMax, line("POST", pathVenue+"/maps", AccessOrganizer, bodyRequired, (*Server).createMap)),
 		line("GET", pathVenue+"/maps/{map}", AccessOrganizer, bodyNone, (*Server).getMap),
 
 		line("GET", pathKeys, AccessOrganizer, bodyNone, (*Server).listKeys),

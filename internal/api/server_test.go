@@ -361,10 +361,18 @@ func TestPromise11LargeBodiesAreFew(t *testing.T) {
 		handle: func(_ *Server, x *exchange, _ *http.Request) error { return x.reply(200, struct{}{}) },
 	}
 	s.mux.Handle("POST /v1/x", s.serve(rt))
-	ask := func() (*httptest.ResponseRecorder, client.Problem) {
-		r := httptest.NewRequest("POST", "http://test/v1/x", strings.NewReader("{}"))
+	large := strings.Repeat(" ", bodyBytesMax) + "{}"
+	post := func(body io.Reader) (*httptest.ResponseRecorder, client.Problem) {
+		r := httptest.NewRequest("POST", "http://test/v1/x", body)
 		r.Header.Set("Content-Type", "application/json")
 		return send(t, s.Handler(), r)
+	}
+	ask := func() (*httptest.ResponseRecorder, client.Problem) { return post(strings.NewReader(large)) }
+	if w, p := post(io.MultiReader(strings.NewReader("{}"))); w.Code != 503 || p.Code != "OVERLOADED" {
+		t.Errorf("one of unknown length is answered %d %s", w.Code, p.Code)
+	}
+	if w, _ := post(strings.NewReader("{}")); w.Code != 200 {
+		t.Errorf("a small one, where large ones may be, is answered %d", w.Code)
 	}
 	if w, p := ask(); w.Code != 503 || p.Code != "OVERLOADED" {
 		t.Errorf("one more is answered %d %s", w.Code, p.Code)

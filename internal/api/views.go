@@ -160,12 +160,12 @@ func keyOf(k *office.Key) *client.Key {
 }
 
 func boardOf(v *inventory.BoardView) *client.Board {
-	return &client.Board{Position: v.Position, State: string(v.State), Seats: v.Seats, Areas: areasOf(v.Areas)}
+	return &client.Board{Position: v.Position, Map: v.Map, State: string(v.State), Seats: v.Seats, Areas: areasOf(v.Areas)}
 }
 
 func changesOf(v *inventory.ChangesView) *client.Changes {
 	return &client.Changes{
-		Position: v.Position, State: string(v.State), Resync: v.Resync, Offer: v.Offer,
+		Position: v.Position, Map: v.Map, State: string(v.State), Resync: v.Resync, Offer: v.Offer,
 		Seats: v.Seats, Areas: areasOf(v.Areas),
 	}
 }
@@ -229,5 +229,72 @@ func ruleOf(r client.AllocationRule) inventory.Rule {
 	if r.Set.Channel != nil {
 		out.Channel = *r.Set.Channel
 	}
+	if n := r.Set.Capacity; n != nil {
+		if out.Capacity = *n; *n == 0 {
+			out.Capacity = -1 // to the inventory none is 0, and a capacity of nothing is refused like less
+		}
+	}
 	return out
+}
+
+func allocationResultOf(v *inventory.RepaintResult, dryRun bool) *client.AllocationResult {
+	out := &client.AllocationResult{
+		DryRun: dryRun, Selected: v.Selected, Changed: v.Changed, Version: v.Version, Units: client.UnitCounts(v.Units),
+		Changes: make([]client.ClassChange, len(v.Changes)), Capacities: capacitiesOf(v.Resizes),
+	}
+	for i, c := range v.Changes {
+		out.Changes[i] = client.ClassChange{
+			From: classOf(c.From), To: classOf(c.To), Allocations: c.Allocations,
+			Units: client.UnitCounts(c.Units), Keys: keysOf(c.First),
+		}
+	}
+	out.Conflicts, out.ConflictsTotal = unsafeOf(v.Unsafe)
+	return out
+}
+
+func mapChangeOf(v *inventory.RemapResult, dryRun bool) *client.MapChange {
+	named := func(n inventory.Named) client.NamedUnits {
+		return client.NamedUnits{Count: n.Count, Keys: keysOf(n.First)}
+	}
+	out := &client.MapChange{
+		DryRun: dryRun, Map: v.Map, Version: v.Version, Added: named(v.Added), ForSale: v.ForSale, Dropped: named(v.Dropped),
+		Moved: named(v.Moved), Relabelled: named(v.Relabelled), Capacities: capacitiesOf(v.Resizes),
+	}
+	out.Conflicts, out.ConflictsTotal = unsafeOf(v.Unsafe)
+	return out
+}
+
+// classOf names a way of being on sale; that of no allocation is null.
+func classOf(c inventory.ClassName) *client.ClassName {
+	if c.Channel == "" {
+		return nil
+	}
+	return &client.ClassName{Channel: c.Channel, TicketTypes: c.Types}
+}
+
+func capacitiesOf(changes []inventory.CapacityChange) []client.CapacityChange {
+	out := make([]client.CapacityChange, len(changes))
+	for i, c := range changes {
+		out[i] = client.CapacityChange(c)
+	}
+	return out
+}
+
+func keysOf(names []inventory.UnitName) []string {
+	keys := make([]string, len(names))
+	for i, n := range names {
+		keys[i] = n.Seat + n.Area // one of them is empty
+	}
+	return keys
+}
+
+// unsafeOf lists what stands in a change's way.
+func unsafeOf(r *inventory.Refusal) (conflicts []client.Conflict, total int) {
+	if r == nil {
+		return nil, 0
+	}
+	for _, c := range r.Conflicts {
+		conflicts = append(conflicts, conflictOf(c))
+	}
+	return conflicts, r.Total
 }

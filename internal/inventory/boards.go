@@ -33,6 +33,7 @@ func ParsePosition(s string) (p Position, ok bool) {
 // and must not be changed.
 type BoardView struct {
 	Position string
+	Map      string // whose seat order Seats is in
 	State    State
 	Seats    []byte // two bits a seat, low bits first
 	Areas    map[string]AreaState
@@ -44,6 +45,7 @@ type AreaState struct{ Capacity, Held, Reserved int64 }
 // ChangesView is what happened after a position.
 type ChangesView struct {
 	Position string
+	Map      string // whose seat order Seats is in; a viewer that has another fetches it
 	State    State
 	Resync   bool
 	Offer    int64
@@ -114,7 +116,7 @@ func (s *Service) liveView(ctx context.Context, e *Event) (*BoardView, error) {
 		return nil, err
 	}
 	defer lb.leave()
-	e, l, err := s.inStep(ctx, e, func() (int64, error) {
+	_, l, err := s.inStep(ctx, e, func() (int64, error) {
 		if err := s.refresh(ctx, e.ID, lb); err != nil {
 			return 0, err
 		}
@@ -170,7 +172,7 @@ func (lb *liveBoard) follow(ch *Changes) {
 
 // after is the view with changes made to it.
 func (v *BoardView) after(ch *Changes, l *Layout) *BoardView {
-	next := &BoardView{Position: ch.Position.String(), State: ch.State, Seats: v.Seats, Areas: v.Areas}
+	next := &BoardView{Position: ch.Position.String(), Map: v.Map, State: ch.State, Seats: v.Seats, Areas: v.Areas}
 	if len(ch.Units) > 0 {
 		next.Seats, next.Areas = slices.Clone(v.Seats), maps.Clone(v.Areas)
 	}
@@ -201,7 +203,7 @@ func (v *BoardView) setArea(key string, st UnitState) {
 func viewBoard(b *Board, l *Layout) *BoardView {
 	plan := l.Plan
 	v := &BoardView{
-		Position: b.Position.String(), State: b.State,
+		Position: b.Position.String(), Map: l.Map, State: b.State,
 		Seats: make([]byte, (len(plan.Seats)+3)/4), Areas: make(map[string]AreaState, len(plan.Areas)),
 	}
 	for i := range plan.Seats {
@@ -261,7 +263,7 @@ func (s *Service) Changes(ctx context.Context, c Caller, event, after string) (*
 	if err != nil {
 		return nil, err
 	}
-	v := &ChangesView{Position: ch.Position.String(), State: ch.State, Resync: ch.Resync, Offer: ch.Revision, Areas: make(map[string]AreaState)}
+	v := &ChangesView{Position: ch.Position.String(), Map: l.Map, State: ch.State, Resync: ch.Resync, Offer: ch.Revision, Areas: make(map[string]AreaState)}
 	for u, st := range ch.Units {
 		switch n, ok := l.Place(u); {
 		case !ok: // no viewer of this map can have asked about it

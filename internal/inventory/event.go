@@ -80,6 +80,8 @@ type Rule struct {
 	Channel string   `json:"channel,omitempty"` // empty: stays
 	Types   []string `json:"types,omitempty"`   // empty: stays
 	Exclude bool     `json:"exclude,omitempty"` // no allocation at all
+	// Capacity of the areas named, in units; 0: stays.
+	Capacity int64 `json:"capacity,omitzero"`
 }
 
 // Where selects the union of what it names.
@@ -138,6 +140,10 @@ type Code [16]byte
 
 // PublicChannel is the channel that everybody may buy from.
 const PublicChannel = "public"
+
+// WithheldChannel is the channel that nobody can open: it never has a code. To withhold units is to
+// move them there, to release them to move them to the public one.
+const WithheldChannel = "withheld"
 
 // Class is a way of being on sale: in one channel, as some ticket types, of which the first is the default.
 type Class struct {

@@ -29,6 +29,9 @@ const (
 	codesMax          = 100    // of one channel
 	codeBytesMin      = 4
 	codeBytesMax      = 64
+	capacityMax       = 1_000_000       // units of one area
+	mapChangesMax     = 20              // of one event
+	unitsEverMax      = 300_000         // numbers that one event may give, over its life
 	classesMax        = 1_000           // ways of being on sale in one event, over its life
 	priceMax          = 100_000_000_000 // minor units
 	unitsPerHoldMax   = 100
@@ -47,6 +50,7 @@ const (
 	singleSeatsDefault    = SinglesNudge
 	timeZoneDefault       = "UTC"
 	publicChannelName     = "Public"
+	withheldChannelName   = "Withheld"
 	timeZoneCharactersMax = 64
 )
 
@@ -240,6 +244,14 @@ func (f *faultList) channelSpecs(specs []ChannelSpec) {
 			f.add(at+"/id", faultInvalid, "The public channel is always there and has no codes.")
 		}
 		f.channel(at, spec)
+		f.withheld(at, spec)
+	}
+}
+
+// withheld keeps the withheld channel shut.
+func (f *faultList) withheld(at string, spec ChannelSpec) {
+	if spec.ID == WithheldChannel && len(spec.Codes) > 0 {
+		f.add(at+"/access_codes", faultInvalid, "Nobody can open the withheld channel.")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rowlock/rowlock/internal/seatmap"
@@ -380,8 +381,10 @@ func (s *Service) alter(ctx context.Context, c Caller, id string, once *Once,
 func madeEvent(e *Event) any { return &EventView{Event: e, Owner: true} }
 
 // PatchEvent changes an event; what is nil stays, and an empty reference takes it away. A draft may
-// change wholly. From publishing on, map, currency and ticket types are fixed, since holds and orders
-// count by them; from closing or cancelling on, everything but name, reference and metadata.
+// change wholly. From publishing on the currency is fixed, the map changes by Remap, and ticket types may
+// be renamed, re-priced and added but stay, for holds and orders count by them: what is held or sold
+// keeps the price that it was claimed at. From closing or cancelling on, only name, reference and
+// metadata may change.
 //
 // Refusals: Invalid, StateConflict, NotFound, ReferenceTaken, KeyReused, Contended; *Recorded for a replay.
 func (s *Service) PatchEvent(ctx context.Context, c Caller, id string, f EventFields, once *Once) (*EventView, error) {
@@ -393,8 +396,12 @@ func (s *Service) PatchEvent(ctx context.Context, c Caller, id string, f EventFi
 			return nil, err
 		}
 		var found faultList
+		types := e.Terms.Types
 		found.set(e, f, InstantOf(time.Now())) // against slips of the pen only, as in draft
-		if f.Map != nil || f.Types != nil {
+		switch {
+		case e.Terms.State != Draft && f.Types != nil:
+			e.Terms.Types = found.keepTypes(types, f.Types)
+		case f.Map != nil || f.Types != nil:
 			if err := s.refit(ctx, e, f, &found); err != nil {
 				return nil, err
 			}
@@ -402,12 +409,63 @@ func (s *Service) PatchEvent(ctx context.Context, c Caller, id string, f EventFi
 		if err := found.err(); err != nil {
 			return nil, err
 		}
-		return &Alteration{Kind: LogEdited}, nil
+		return &Alteration{Kind: LogEdited, Reason: f.said(types)}, nil
 	}, madeEvent)
 	if err != nil {
 		return nil, err
 	}
 	return viewFor(c, e), nil
+}
+
+// keepTypes puts new ticket types behind those there are, in whose places their successors go: a
+// number means one ticket type for the life of an event.
+func (f *faultList) keepTypes(present, given []TicketType) []TicketType {
+	kept := slices.Clone(present)
+	for _, t := range given {
+		if i := slices.IndexFunc(kept, func(k TicketType) bool { return k.ID == t.ID }); i >= 0 {
+			kept[i] = t
+		} else {
+			kept = append(kept, t)
+		}
+	}
+	for _, t := range present {
+		if !slices.ContainsFunc(given, func(g TicketType) bool { return g.ID == t.ID }) {
+			f.addf("/ticket_types", faultRequired, "A published event keeps its ticket types, and %s is not there.", t.ID)
+		}
+	}
+	return kept
+}
+
+// said names for the log what is given, and what becomes of prices.
+func (f *EventFields) said(before []TicketType) string {
+	var said []string
+	for _, field := range []struct {
+		given bool
+		name  string
+	}{
+		{f.Reference != nil, "reference"},
+		{f.Name != nil, "name"},
+		{f.StartsAt != nil, "start"},
+		{f.TimeZone != nil, "time zone"},
+		{f.Map != nil, "map"},
+		{f.Currency != nil, "currency"},
+		{f.Types != nil, "ticket types"},
+		{f.SaleFrom != nil || f.SaleUntil != nil, "sale"},
+		{f.Metadata != nil, "metadata"},
+		{f.limits(), "limits"},
+		{f.SingleSeats != nil, "single seats"},
+	} {
+		if field.given {
+			said = append(said, field.name)
+		}
+	}
+	for _, t := range f.Types {
+		i := slices.IndexFunc(before, func(b TicketType) bool { return b.ID == t.ID })
+		if i >= 0 && before[i].Price != t.Price {
+			said = append(said, fmt.Sprintf("price of %s %d → %d", t.ID, before[i].Price, t.Price))
+		}
+	}
+	return strings.Join(said, ", ")
 }
 
 // refit gives a draft another map or other ticket types, to which its rules must still apply: a rule
@@ -436,24 +494,27 @@ func (s *Service) refit(ctx context.Context, e *Event, f EventFields, found *fau
 
 // empty reports whether nothing is given.
 func (f *EventFields) empty() bool {
-	return f.Reference == nil && f.Name == nil && f.Metadata == nil && !f.timed() && !f.fixed()
+	return f.Reference == nil && f.Name == nil && f.Metadata == nil && !f.timed() && f.Map == nil && f.Currency == nil
 }
 
 // timed reports whether anything is given that may change until the event is closed.
 func (f *EventFields) timed() bool {
-	return f.StartsAt != nil || f.TimeZone != nil || f.SaleFrom != nil || f.SaleUntil != nil ||
-		f.HoldSeconds != nil || f.HoldSecondsMax != nil || f.UnitsPerHold != nil || f.UnitsPerBuyer != nil ||
-		f.SingleSeats != nil
+	return f.StartsAt != nil || f.TimeZone != nil || f.SaleFrom != nil || f.SaleUntil != nil || f.Types != nil ||
+		f.SingleSeats != nil || f.limits()
 }
 
-// fixed reports whether anything is given that is fixed by publishing.
-func (f *EventFields) fixed() bool { return f.Map != nil || f.Currency != nil || f.Types != nil }
+// limits reports whether a limit is given.
+func (f *EventFields) limits() bool {
+	return f.HoldSeconds != nil || f.HoldSecondsMax != nil || f.UnitsPerHold != nil || f.UnitsPerBuyer != nil
+}
 
 // allowed refuses what can no longer change.
 func (f *EventFields) allowed(state State) error {
 	switch {
-	case state != Draft && f.fixed():
-		return &Refusal{Code: StateConflict, Detail: "Map, currency and ticket types are fixed by publishing."}
+	case state != Draft && f.Currency != nil:
+		return &Refusal{Code: StateConflict, Detail: "The currency is fixed by publishing."}
+	case state != Draft && f.Map != nil:
+		return &Refusal{Code: StateConflict, Detail: "From publishing on an event is moved to another version of its map by PATCH …/map."}
 	case (state == Closed || state == Cancelled) && f.timed():
 		return &Refusal{Code: StateConflict, Detail: "Of a closed or cancelled event only name, reference and metadata can change."}
 	}
@@ -517,88 +578,6 @@ func (s *Service) snapshot(ctx context.Context, e *Event) ([]Allocation, error) 
 	return rows, nil
 }
 
-// Repaint applies a rule: to the allocations of a published event at once, to a draft when it is
-// published. With dryRun it only counts. A channel that was never declared is declared by it, without
-// codes. Units that are held or sold change, too; what they were claimed at stays as it was. A rule
-// that changes nothing leaves no trace.
-//
-// Refusals: Invalid, StateConflict (closed or cancelled), NotFound, KeyReused, Contended; *Recorded for a replay.
-func (s *Service) Repaint(ctx context.Context, c Caller, id string, r Rule, dryRun bool, once *Once) (*RepaintResult, error) {
-	var result RepaintResult
-	e, err := s.alter(ctx, c, id, once, func(e *Event) (*Alteration, error) {
-		if e.Terms.State == Closed || e.Terms.State == Cancelled {
-			return nil, &Refusal{Code: StateConflict, Detail: fmt.Sprintf("The event is %s.", e.Terms.State)}
-		}
-		if r.Exclude && e.Terms.State != Draft {
-			return nil, invalid("/set/exclude", faultInvalid, "Only a draft's units can be excluded; a published event's can be withheld.")
-		}
-		l, err := s.layout(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		var found faultList
-		found.rule("", &r, l.Plan, &e.Terms)
-		if err := found.err(); err != nil {
-			return nil, err
-		}
-		a := &Alteration{Kind: LogRepainted}
-		changed := false
-		if e.Terms.State == Draft {
-			changed, err = true, repaintDraft(e, r, l, &result)
-		} else {
-			a.Repaint, err = s.repaintBoard(ctx, e, r, l, &result)
-			changed = len(a.Repaint) > 0
-		}
-		if err != nil || dryRun || !changed {
-			return nil, err
-		}
-		return a, nil
-	}, func(e *Event) any {
-		result.Version = e.Revision
-		return &result
-	})
-	if err != nil {
-		return nil, err
-	}
-	result.Version = e.Revision
-	return &result, nil
-}
-
-// repaintDraft keeps a rule for publishing, and counts what it would do after those before it.
-func repaintDraft(e *Event, r Rule, l *Layout, result *RepaintResult) error {
-	if len(e.Rules) >= rulesMax || keysOf(e.Rules)+keysOf([]Rule{r}) > ruleKeysMax {
-		return &Refusal{Code: StateConflict, Detail: fmt.Sprintf("A draft keeps at most %d rules, which name at most %d things.", rulesMax, ruleKeysMax)}
-	}
-	scratch := e.clone().Terms
-	scratch.Classes = nil
-	p := blankPainting(l, &scratch)
-	for _, before := range e.Rules {
-		p.apply(before)
-	}
-	result.Selected, result.Changed = p.apply(r)
-	e.Rules = append(e.Rules, r)
-	return nil
-}
-
-// repaintBoard paints the allocations of a published event. It answers ErrStale when the board is
-// not of the event's revision, for class numbers mean something only within one.
-func (s *Service) repaintBoard(ctx context.Context, e *Event, r Rule, l *Layout, result *RepaintResult) ([]Repaint, error) {
-	board, err := s.store.Board(ctx, e.ID)
-	if err != nil {
-		return nil, err
-	}
-	if board.Revision != e.Revision-1 { // e is the event as it shall be
-		return nil, ErrStale
-	}
-	p := paintingOf(board, l, &e.Terms)
-	before := slices.Clone(p.class)
-	result.Selected, result.Changed = p.apply(r)
-	if len(e.Terms.Classes) > classesMax {
-		return nil, invalid("/set", faultTooMany, fmt.Sprintf("An event has at most %d ways of being on sale.", classesMax))
-	}
-	return repaints(before, p.class), nil
-}
-
 // PutChannel creates or replaces a channel. Without a name it keeps the present one, or is called by
 // its id; Codes nil keeps the present ones, and empty lets nobody in. The public channel is Invalid.
 //
@@ -616,6 +595,7 @@ func (s *Service) PutChannel(ctx context.Context, c Caller, id string, spec Chan
 			found.add("/id", faultInvalid, "The public channel is always there and has no codes.")
 		}
 		found.channel("", spec)
+		found.withheld("", spec)
 		if !exists && len(e.Terms.Channels) >= channelsMax {
 			found.addf("", faultTooMany, "An event has at most %d channels.", channelsMax)
 		}
@@ -625,7 +605,7 @@ func (s *Service) PutChannel(ctx context.Context, c Caller, id string, spec Chan
 		if !exists {
 			made = channelOf(e.ID, spec)
 			e.Terms.Channels = append(e.Terms.Channels, made)
-			return &Alteration{Kind: LogEdited}, nil
+			return &Alteration{Kind: LogEdited, Reason: "channel " + spec.ID}, nil
 		}
 		channel := &e.Terms.Channels[i]
 		if spec.Name != "" {
@@ -635,7 +615,7 @@ func (s *Service) PutChannel(ctx context.Context, c Caller, id string, spec Chan
 			channel.Codes = hashCodes(e.ID, spec.Codes)
 		}
 		made = *channel
-		return &Alteration{Kind: LogEdited}, nil
+		return &Alteration{Kind: LogEdited, Reason: "channel " + spec.ID}, nil
 	}, madeEvent)
 	if err != nil {
 		return nil, err

@@ -336,8 +336,8 @@ func TestWhatCanChangeDependsOnTheState(t *testing.T) {
 		"types": {Types: []inventory.TicketType{{ID: "standard", Name: "S", Price: 1}, {ID: "standing", Name: "T", Price: 1}}},
 	}
 	always := []string{"name", "reference", "metadata"}
-	untilClosed := append([]string{"starts_at", "time_zone", "sale", "limits"}, always...)
-	everything := append([]string{"map", "currency", "types"}, untilClosed...)
+	untilClosed := append([]string{"starts_at", "time_zone", "sale", "limits", "types"}, always...)
+	everything := append([]string{"map", "currency"}, untilClosed...)
 	for _, test := range []struct {
 		verbs   []string
 		allowed []string

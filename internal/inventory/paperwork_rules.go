@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -16,12 +17,37 @@ type painting struct {
 	layout *Layout
 	terms  *Terms
 	class  []int // by unit
+	// capacity of each area on the map, in units, whether it has an allocation or not.
+	capacity map[Unit]int64
+}
+
+func newPainting(l *Layout, terms *Terms) *painting {
+	p := &painting{layout: l, terms: terms, class: make([]int, l.Units()), capacity: make(map[Unit]int64, len(l.Plan.Areas))}
+	for i := range l.Plan.Areas {
+		p.capacity[l.AreaUnit(i)] = int64(l.Plan.Areas[i].Capacity)
+	}
+	return p
+}
+
+// clone copies a painting; the terms, to which classes are only ever added, are shared.
+func (p *painting) clone() *painting {
+	c := *p
+	c.class, c.capacity = slices.Clone(p.class), maps.Clone(p.capacity)
+	return &c
+}
+
+// capacityOf is how many units an allocation has.
+func (p *painting) capacityOf(u Unit) int64 {
+	if n, area := p.capacity[u]; area {
+		return n
+	}
+	return 1
 }
 
 // blankPainting has every unit in the public channel as the first ticket type: what an event sells
 // when no rule says otherwise.
 func blankPainting(l *Layout, terms *Terms) *painting {
-	p := &painting{layout: l, terms: terms, class: make([]int, l.Units())}
+	p := newPainting(l, terms)
 	start := terms.classOf(Class{Channel: 0, Types: []int{0}})
 	for unit := range p.class {
 		p.class[unit] = unallocated
@@ -34,11 +60,14 @@ func blankPainting(l *Layout, terms *Terms) *painting {
 
 // paintingOf has the units of a board as they are.
 func paintingOf(b *Board, l *Layout, terms *Terms) *painting {
-	p := &painting{layout: l, terms: terms, class: make([]int, l.Units())}
+	p := newPainting(l, terms)
 	for unit := range p.class {
 		p.class[unit] = unallocated
 		if st := b.at(Unit(unit)); st.Capacity > 0 {
 			p.class[unit] = st.Class
+			if !st.Seat {
+				p.capacity[Unit(unit)] = st.Capacity
+			}
 		}
 	}
 	return p
@@ -60,7 +89,12 @@ func (p *painting) apply(r Rule) (selected, changed int) {
 			after = p.repaint(before, r)
 			repainted[before] = after
 		}
-		if after != before {
+		n, area := p.capacity[Unit(unit)]
+		resized := area && r.Capacity > 0 && r.Capacity != n
+		if resized {
+			p.capacity[Unit(unit)] = r.Capacity
+		}
+		if after != before || resized {
 			p.class[unit] = after
 			changed++
 		}
@@ -162,6 +196,24 @@ func (p *painting) asRules() []Rule {
 		}
 		rules = append(rules, r)
 	}
+	return append(rules, p.capacityRules()...)
+}
+
+// capacityRules are rules for the areas that have another capacity than the map says, one a capacity.
+func (p *painting) capacityRules() []Rule {
+	var rules []Rule
+	for i, a := range p.layout.Plan.Areas {
+		n := p.capacity[p.layout.AreaUnit(i)]
+		if n == int64(a.Capacity) {
+			continue
+		}
+		at := slices.IndexFunc(rules, func(r Rule) bool { return r.Capacity == n })
+		if at < 0 {
+			at = len(rules)
+			rules = append(rules, Rule{Capacity: n})
+		}
+		rules[at].Where.Areas = append(rules[at].Where.Areas, a.Key)
+	}
 	return rules
 }
 
@@ -246,8 +298,7 @@ func allocations(e *Event, l *Layout) []Allocation {
 		if place < len(l.Plan.Seats) {
 			a.Seat, a.Key = true, l.Plan.Seats[place].Key
 		} else {
-			area := l.Plan.Areas[place-len(l.Plan.Seats)]
-			a.Key, a.Capacity = area.Key, int64(area.Capacity)
+			a.Key, a.Capacity = l.Plan.Areas[place-len(l.Plan.Seats)].Key, p.capacity[u]
 		}
 		rows = append(rows, a)
 	}
@@ -284,13 +335,14 @@ func keysOf(rules []Rule) int {
 func (f *faultList) rule(at string, r *Rule, plan *seatmap.Plan, terms *Terms) {
 	f.where(at+"/where", &r.Where, plan, terms)
 	switch {
-	case r.Exclude && (r.Channel != "" || len(r.Types) > 0):
-		f.add(at+"/set/exclude", faultInvalid, "What is excluded has neither channel nor ticket types.")
+	case r.Exclude && (r.Channel != "" || len(r.Types) > 0 || r.Capacity != 0):
+		f.add(at+"/set/exclude", faultInvalid, "What is excluded has neither channel nor ticket types nor capacity.")
 		return
-	case !r.Exclude && r.Channel == "" && len(r.Types) == 0:
-		f.add(at+"/set", faultRequired, "A rule sets a channel, ticket types or exclude.")
+	case !r.Exclude && r.Channel == "" && len(r.Types) == 0 && r.Capacity == 0:
+		f.add(at+"/set", faultRequired, "A rule sets a channel, ticket types, a capacity or exclude.")
 		return
 	}
+	f.capacity(at, r)
 	seen := make(map[string]bool, len(r.Types))
 	for i, id := range r.Types {
 		field := at + "/set/ticket_types/" + strconv.Itoa(i)
@@ -313,7 +365,32 @@ func (f *faultList) rule(at string, r *Rule, plan *seatmap.Plan, terms *Terms) {
 	case len(terms.Channels) >= channelsMax:
 		f.addf(at+"/set/channel", faultTooMany, "An event has at most %d channels.", channelsMax)
 	default:
-		terms.Channels = append(terms.Channels, Channel{ID: r.Channel, Name: r.Channel})
+		name := r.Channel
+		if name == WithheldChannel {
+			name = withheldChannelName
+		}
+		terms.Channels = append(terms.Channels, Channel{ID: r.Channel, Name: name})
+	}
+}
+
+// live checks a rule that stands alone in a body. Live or not, what it names is looked up one by one.
+func (f *faultList) live(r *Rule, l *Layout, terms *Terms) {
+	if keysOf([]Rule{*r}) > ruleKeysMax {
+		f.addf("/where", faultTooMany, "A rule may name at most %d things.", ruleKeysMax)
+		return
+	}
+	f.rule("", r, l.Plan, terms)
+}
+
+// capacity checks the capacity that a rule sets.
+func (f *faultList) capacity(at string, r *Rule) {
+	w := &r.Where
+	switch {
+	case r.Capacity == 0:
+	case r.Capacity < 0 || r.Capacity > capacityMax:
+		f.addf(at+"/set/capacity", faultOutOfRange, "A capacity is from 1 to %d units.", capacityMax)
+	case w.All || len(w.Sections)+len(w.Rows)+len(w.Seats)+len(w.Channels) > 0:
+		f.add(at+"/set/capacity", faultInvalid, "Only areas have a capacity, and a rule that sets it names nothing else.")
 	}
 }
 
