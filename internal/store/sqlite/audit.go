@@ -21,8 +21,8 @@ var auditSQL string
 // errStopped ends an audit whose reader has seen enough.
 var errStopped = errors.New("sqlite: the audit was stopped")
 
-// Audit implements inventory.Store: every query of audit.sql, and SQLite's own check of the file,
-// in one snapshot, also beside a running server.
+// Audit implements inventory.Store: every query of audit.sql, the units against their maps, and
+// SQLite's own check of the file, in one snapshot, also beside a running server.
 func (s *Store) Audit(ctx context.Context) iter.Seq2[inventory.Breach, error] {
 	return func(yield func(inventory.Breach, error) bool) {
 		err := s.read(ctx, func(c *conn) error { return auditAll(c, yield) })
@@ -50,6 +50,9 @@ func auditAll(c *conn, yield func(inventory.Breach, error) bool) error {
 		}); err != nil {
 			return fmt.Errorf("audit %q: %w", name, err)
 		}
+	}
+	if err := auditLayouts(c, yield); err != nil {
+		return err
 	}
 	return auditQuery(c, "SELECT '', integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'", func(_, detail string) bool {
 		return yield(inventory.Breach{Promise: 7, What: "file: " + detail}, nil)

@@ -31,7 +31,7 @@ WHERE a.seat = 1 AND t.valid = 1 GROUP BY t.event, t.unit HAVING count(*) > 1
 
 -- name: 1 not for sale
 SELECT e.id, 'unit ' || x.unit || ' is held or sold but has no allocation'
-FROM (SELECT event, unit FROM hold_lines UNION SELECT event, unit FROM tickets) x
+FROM (SELECT event, unit FROM hold_lines UNION SELECT event, unit FROM tickets WHERE valid = 1) x
 LEFT JOIN events e ON e.n = x.event LEFT JOIN allocations a ON a.event = x.event AND a.unit = x.unit
 WHERE a.unit IS NULL
 

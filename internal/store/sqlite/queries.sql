@@ -173,6 +173,19 @@ FROM allocations a LEFT JOIN (
 ) l ON l.unit = a.unit
 WHERE a.event = ?1 ORDER BY a.unit
 
+-- name: published_all
+-- Events that show their allocations: for the audit.
+SELECT n, doc, state FROM events WHERE state <> 'draft'
+
+-- name: allocation_keys
+SELECT unit, key, seat, class FROM allocations WHERE event = ?
+
+-- name: ticket_units
+SELECT unit, id FROM tickets WHERE event = ?
+
+-- name: map_data
+SELECT data FROM maps WHERE id = ?
+
 -- name: settle_lines_all
 -- Of every event: lines of holds that were made later than the first parameter. The second is now.
 UPDATE hold_lines SET deadline = (

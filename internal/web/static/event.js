@@ -37,11 +37,21 @@ function message(text, { bad = false, actions = [] } = {}) {
 
 // ---- the server's state
 
+/** Begins anew when the event has moved to another map, for seats are counted by the drawing. The
+ * basket is kept by the browser and comes back. */
+function sameMap(answer) {
+  if (answer.map === house.event.map) return true;
+  location.reload();
+  return false;
+}
+
 async function loadBoard() {
-  house.setBoard(await call("GET", `${path}/board`));
+  const board = await call("GET", `${path}/board`);
+  if (sameMap(board)) house.setBoard(board);
 }
 
 async function loadOffer() {
+  house.setTypes((await call("GET", path)).ticket_types); // prices are the event's, and may have changed
   house.setOffer(await call("GET", `${path}/offer`, { headers: basket.codeHeader() }));
   drawOffer();
 }
@@ -52,6 +62,7 @@ async function poll() {
   polling = true;
   try {
     const changes = await call("GET", `${path}/changes?after=${encodeURIComponent(house.position)}`);
+    if (!sameMap(changes)) return;
     if (changes.resync) await loadBoard();
     else house.setChanges(changes);
     if (changes.offer !== house.offer.version) await loadOffer();
@@ -396,7 +407,8 @@ function listen() {
 }
 
 async function start() {
-  const [event, map] = await Promise.all([call("GET", path), call("GET", `${path}/map`)]);
+  const event = await call("GET", path);
+  const map = await call("GET", `${path}/map`); // after the event: if it is another's, the board will say so
   house = new House(event, new Plan(map));
   document.title = `${event.name} · Rowlock`;
   byId("name").textContent = event.name;

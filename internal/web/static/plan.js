@@ -69,8 +69,12 @@ export class House {
     this.offered = new Array(plan.seats.length).fill(NOTHING);
     this.mine = new Set();
     this.pending = new Set();
-    this.types = new Map(event.ticket_types.map((t) => [t.id, t]));
+    this.setTypes(event.ticket_types);
     this.prices = [];
+  }
+
+  setTypes(types) {
+    this.types = new Map(types.map((t) => [t.id, t]));
   }
 
   /** Takes a board: two bits a seat, low bits first. */
