@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -138,4 +139,74 @@ func TestNoLaterMapRenumbersAUnit(t *testing.T) {
 			before = l
 		}
 	})
+}
+
+// movedStore has an event that has moved to a map with one more seat, of which a Service may still
+// have a copy from before.
+type movedStore struct {
+	Store
+	Catalogue
+	reads int
+}
+
+func (s *movedStore) Event(context.Context, string) (*Event, error) {
+	s.reads++
+	return &Event{ID: "evt", Map: "new", Former: []string{"old"}, Revision: 5, MapSince: 5}, nil
+}
+
+func (s *movedStore) Map(_ context.Context, id string) (*MapVersion, []byte, error) {
+	seats := map[string][]string{"old": {"a", "b"}, "new": {"c", "b", "a"}}
+	m := mapOf(seats[id], nil)
+	data, err := m.Encode()
+	return nil, data, err
+}
+
+// TestPromise9WhatWasReadIsShownInItsOwnOrder reads a board from before a change of the map with a copy
+// of the event from after it, and the other way round. Both are read again.
+func TestPromise9WhatWasReadIsShownInItsOwnOrder(t *testing.T) {
+	before := &Event{ID: "evt", Map: "old", Revision: 4}
+	after := &Event{ID: "evt", Map: "new", Former: []string{"old"}, Revision: 5, MapSince: 5}
+	for _, test := range []struct {
+		copy      *Event
+		revisions []int64 // of what is read, time after time
+		want      string
+	}{
+		{before, []int64{4}, "old"},
+		{before, []int64{5}, "new"},
+		{after, []int64{4, 4, 5}, "new"},
+		{after, []int64{7}, "new"},
+	} {
+		store := new(movedStore)
+		s := New(Config{Store: store, Catalogue: store})
+		read := 0
+		_, l, err := s.inStep(t.Context(), test.copy, func() (int64, error) {
+			read++
+			return test.revisions[read-1], nil
+		})
+		if err != nil || l.Map != test.want || read != len(test.revisions) {
+			t.Errorf("a copy at %d and revisions %v: %v on %+v after %d readings", test.copy.Revision, test.revisions, err, l, read)
+		}
+	}
+	store := new(movedStore)
+	s := New(Config{Store: store, Catalogue: store})
+	if _, _, err := s.inStep(t.Context(), after, func() (int64, error) { return 4, nil }); err == nil {
+		t.Error("what never comes into step is shown")
+	}
+}
+
+func TestAUnitThatACopyDoesNotKnowMakesItRead(t *testing.T) {
+	store := new(movedStore)
+	s := New(Config{Store: store, Catalogue: store})
+	before := &Event{ID: "evt", Map: "old", Revision: 4, Terms: Terms{Types: make([]TicketType, 1)}}
+	l, err := s.layout(t.Context(), before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, same, err := s.naming(t.Context(), before, l, []Line{{Unit: 1}}); err != nil || e != before || same != l || store.reads != 0 {
+		t.Errorf("a copy that knows all is read again: %v", err)
+	}
+	_, l, err = s.naming(t.Context(), before, l, []Line{{Unit: 1}, {Unit: 2}})
+	if name, ok := l.Name(2); err != nil || !ok || name.Seat != "c" {
+		t.Errorf("unit 2 is %+v, %v", name, err)
+	}
 }

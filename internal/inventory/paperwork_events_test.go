@@ -125,6 +125,8 @@ func once(key, body byte) *inventory.Once {
 			return fmt.Appendf(nil, "%d events, the first %s", len(m), m[0].Event.ID), nil, nil
 		case *inventory.RepaintResult:
 			return fmt.Appendf(nil, "%+v", *m), nil, nil
+		case *inventory.RemapResult:
+			return fmt.Appendf(nil, "%+v", *m), nil, nil
 		case *inventory.Venue:
 			return []byte(m.ID + " " + m.Name), nil, nil
 		case *inventory.MapVersion:

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rowlock/rowlock/internal/inventory"
 	"github.com/rowlock/rowlock/internal/seatmap"
@@ -13,6 +14,8 @@ import (
 
 // benchCallers is how many callers fight at once, in the process.
 const benchCallers = 256
+
+const quietTime = 300 * time.Millisecond // as long as publishing takes, for comparison
 
 // BenchmarkClaims compares the combiner with one transaction a request on the same file: holds/s on
 // one hot area and on random seats, and rejections/s on one seat. A claim is released at once, so
@@ -156,4 +159,97 @@ func BenchmarkBestStorm(b *testing.B) {
 	}
 	b.ReportMetric(callers*float64(b.N)/b.Elapsed().Seconds(), "holds/s")
 	h.audit(b)
+}
+
+// BenchmarkRepaint10000 gives 10,000 of 60,000 seats another class, in one run or as runs of one seat, and
+// reports the longest that the writer was held: at most that long, buyers wait for an organizer. The
+// last pair is the measure of it, one seat.
+func BenchmarkRepaint10000(b *testing.B) {
+	for _, way := range []struct {
+		name       string
+		runs, each inventory.Unit
+	}{{"contiguous", 1, 10_000}, {"scattered", 10_000, 1}, {"one-seat", 1, 1}} {
+		b.Run(way.name, func(b *testing.B) {
+			h := newBenchHouse(b)
+			held := h.holdsTheWriter(b, func(a *inventory.Alteration, round int) {
+				a.Kind = inventory.LogRepainted
+				for i := range way.runs {
+					a.Repaint = append(a.Repaint, inventory.Repaint{From: i * 6, Count: way.each, Class: round % 2})
+				}
+			})
+			b.ReportMetric(float64(held.Microseconds())/1000, "ms-at-most")
+		})
+	}
+}
+
+// BenchmarkDrop10000 takes 10,000 seats off sale and puts them back.
+func BenchmarkDrop10000(b *testing.B) {
+	h := newBenchHouse(b)
+	held := h.holdsTheWriter(b, func(a *inventory.Alteration, round int) {
+		a.Kind = inventory.LogRemapped
+		for u := range inventory.Unit(10_000) {
+			if round%2 == 0 {
+				a.Drop = append(a.Drop, u*6)
+			} else {
+				a.Insert = append(a.Insert, inventory.Allocation{Unit: u * 6, Key: "back", Seat: true, Capacity: 1})
+			}
+		}
+	})
+	b.ReportMetric(float64(held.Microseconds())/1000, "ms-at-most")
+}
+
+// holdsTheWriter alters the event over and over and returns the longest that took.
+func (h *house) holdsTheWriter(b *testing.B, how func(a *inventory.Alteration, round int)) (longest time.Duration) {
+	round := 0
+	for b.Loop() {
+		b.StopTimer()
+		a := h.alteration(b, inventory.LogRepainted)
+		a.Event.Terms.Classes = append(a.Event.Terms.Classes[:1:1], a.Event.Terms.Classes[0])
+		how(&a, round)
+		round++
+		b.StartTimer()
+		start := time.Now()
+		if _, err := h.store.Alter(b.Context(), h.event, a); err != nil {
+			b.Fatal(err)
+		}
+		longest = max(longest, time.Since(start))
+	}
+	return longest
+}
+
+// BenchmarkOthersDuringPublish60000 reports the longest that a buyer of one event waited while another
+// event of 60,000 seats was published, beside the longest he waited while nothing else was.
+func BenchmarkOthersDuringPublish60000(b *testing.B) {
+	h := newBenchHouse(b)
+	var quiet, busy time.Duration
+	for b.Loop() {
+		quiet = max(quiet, longestClaim(b, h, func() { <-time.After(quietTime) }))
+		busy = max(busy, longestClaim(b, h, func() { h.inner.OnSale(b, h.inner.Spec(600)) }))
+	}
+	b.ReportMetric(float64(quiet.Microseconds())/1000, "ms-quiet")
+	b.ReportMetric(float64(busy.Microseconds())/1000, "ms-publishing")
+}
+
+// longestClaim claims and lets go, one after the other, while something goes on.
+func longestClaim(b *testing.B, h *house, during func()) (longest time.Duration) {
+	var done atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !done.Load() {
+			start := time.Now()
+			v, err := h.service.Claim(b.Context(), claimOf(h, "S1-1-1"))
+			longest = max(longest, time.Since(start))
+			if err == nil {
+				err = h.service.Release(b.Context(), inventory.HoldRef{Event: h.event, Token: v.Token})
+			}
+			if err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	during()
+	done.Store(true)
+	wg.Wait()
+	return longest
 }

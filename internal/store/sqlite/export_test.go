@@ -191,3 +191,12 @@ func (s *Store) compareSheet(sh *sheet, note func(format string, args ...any)) e
 	}
 	return errors.Join(r.err, err)
 }
+
+// StageRowsMax is how many allocations one part of a publishing has.
+const StageRowsMax = stageRowsMax
+
+// StageParts does the first parts of a publishing, and no more.
+func (s *Store) StageParts(event string, a inventory.Alteration, parts int) error {
+	a.Insert = a.Insert[:parts*stageRowsMax]
+	return s.stage(event, a)
+}
