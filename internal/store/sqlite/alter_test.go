@@ -399,6 +399,14 @@ func TestWhatAFailedPublishingLeftNeverComesToLight(t *testing.T) {
 			_, err := h.service.Transition(t.Context(), h.caller, draft, "publish", nil)
 			return err
 		}, 19_700},
+		"published without the seats between two parts": {func(h *house, draft string) error {
+			where := inventory.Where{Seats: []string{"S1-41-97", "S1-41-98", "S1-41-99", "S1-41-100"}} // the first is unit 4096
+			if _, err := h.service.Repaint(t.Context(), h.caller, draft, inventory.Rule{Where: where, Exclude: true}, false, nil); err != nil {
+				return err
+			}
+			_, err := h.service.Transition(t.Context(), h.caller, draft, "publish", nil)
+			return err
+		}, 19_996},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, draft := largeDraft(t)
