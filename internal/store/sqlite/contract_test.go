@@ -144,10 +144,7 @@ func TestWrongStoresAreCaught(t *testing.T) {
 			Check: "small concurrent histories are linearizable as a whole", Says: "linearizable: Illegal",
 		},
 		storetest.Mutant{
-			Off: "having the file to itself, of a server that remembers", Open: func(t testing.TB) storetest.Fresh {
-				store, path := openCopy(t)
-				return freshOf(t, store, openBeside(t, path))
-			},
+			Off: "having the file to itself, of a server that remembers", Open: openShared,
 			Check: "small concurrent histories are linearizable as a whole", Says: "linearizable: Illegal",
 		},
 		storetest.Mutant{
@@ -195,6 +192,13 @@ func TestWrongStoresAreCaught(t *testing.T) {
 			Check: "what is withheld needs its code", Says: "without the code: held",
 		},
 	)
+}
+
+// openShared opens a server's store, and another that writes into its file behind its back.
+func openShared(t testing.TB) storetest.Fresh {
+	t.Helper()
+	store, path := openCopy(t)
+	return freshOf(t, store, openBeside(t, path))
 }
 
 // openTwin opens stores of which both nodes have a guard off: in the schema, or in how they judge.
