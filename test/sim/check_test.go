@@ -377,9 +377,9 @@ func (l *ledger) keyOf(hold string) string {
 	return hold
 }
 
-// block finds seats together that nobody can have had.
+// block finds seats that nobody can have had and that would have done.
 func (l *ledger) block(o *op) string {
-	all := seats()
+	all, somewhere := seats(), []string(nil)
 	for row := 0; row < len(all); row += rowSeats {
 		free := 0
 		for i, seat := range all[row : row+rowSeats] {
@@ -390,7 +390,11 @@ func (l *ledger) block(o *op) string {
 			if free++; free == o.best {
 				return strings.Join(all[row+i+1-free:row+i+1], " ")
 			}
+			somewhere = append(somewhere, seat)
 		}
+	}
+	if !o.together && len(somewhere) >= o.best {
+		return strings.Join(somewhere, " ")
 	}
 	return ""
 }
@@ -459,21 +463,27 @@ func (l *ledger) claimed(o *op) {
 		}
 		return
 	}
+	apart := slices.ContainsFunc(o.held.Warnings, func(w client.Warning) bool { return w.Code == "ROWS_APART" || w.Code == "SEATS_APART" })
+	if apart {
+		l.count("seats apart")
+	}
+	if total(got) != int64(o.best) || len(got) != o.best || apart && o.together || !apart && !beside(got) {
+		l.breach("promise 3: of the best %d seats, together %v and said to be apart %v, %v are held", o.best, o.together, apart, got)
+	}
+}
+
+// beside reports whether seats are one after the other in one row.
+func beside(got basket) bool {
 	all, run := seats(), 0
 	for i, seat := range all {
-		if i%rowSeats == 0 {
+		if i%rowSeats == 0 || got[seat] == 0 {
 			run = 0
 		}
-		if got[seat] == 1 {
-			run++
-		} else {
-			run = 0
-		}
-		if run == o.best && len(got) == o.best {
-			return
+		if run += int(got[seat]); run == len(got) {
+			return true
 		}
 	}
-	l.breach("promise 3: %d seats together are claimed and %v held", o.best, got)
+	return false
 }
 
 // alive says that a client could count on a hold all the while a request was answered.

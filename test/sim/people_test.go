@@ -62,8 +62,10 @@ type op struct {
 	want   basket // claim; change: what is added
 	less   basket // change: what is removed
 	best   int
-	before basket // the hold's lines as the client knows them; nil when it does not
-	ttl    time.Duration
+	// together: of best available, only seats beside one another will do.
+	together bool
+	before   basket // the hold's lines as the client knows them; nil when it does not
+	ttl      time.Duration
 
 	first, sent time.Duration // of any delivery of this request, of this one
 	answered    time.Duration
@@ -340,7 +342,8 @@ func (p *person) claimSomething() {
 	kind := p.rng.IntN(10)
 	if kind < 3 {
 		o.best = 1 + p.rng.IntN(4)
-		body.Best = &client.BestRequest{Quantity: int64(o.best)}
+		o.together = p.rng.IntN(2) == 0
+		body.Best = &client.BestRequest{Quantity: int64(o.best), Together: o.together}
 		o.want = nil
 	}
 	if kind >= 3 && kind < 8 {

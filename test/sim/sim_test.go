@@ -47,7 +47,7 @@ func sometimes() []string {
 		"clock step back with live holds", "crash with a command in flight", "delay past a batch's deadline",
 		"duplicate confirm while the first is in flight", "duplicate delivery",
 		"event cancelled", "event not on sale", "idempotent replay", "lapsed hold swept", "late delivery", "lost answer then found",
-		"no_block", "order", "rejected claim", "restart with resync", "retried batch finds its own effect",
+		"no_block", "order", "rejected claim", "restart with resync", "retried batch finds its own effect", "seats apart",
 		"takeover of a lapsed hold", "ticket given back", "wrong token refused",
 	}
 }
