@@ -182,7 +182,9 @@ func (s *oldBoards) Board(ctx context.Context, event string) (*inventory.Board, 
 		}
 		s.board = b
 	}
-	return s.board, nil
+	b := *s.board // a board belongs to who reads it
+	b.Units = slices.Clone(b.Units)
+	return &b, nil
 }
 
 // asked is a question about the best, and the positions of the board before it and after its answer.
