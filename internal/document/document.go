@@ -164,7 +164,7 @@ func OfEvent(c *inventory.Carried) ([]byte, error) {
 	for _, r := range c.Rules {
 		event.Allocations = append(event.Allocations, client.AllocationRule{
 			Where: client.AllocationWhere(r.Where),
-			Set:   client.AllocationSet{Channel: given(r.Channel), TicketTypes: r.Types, Exclude: r.Exclude},
+			Set:   client.AllocationSet{Channel: given(r.Channel), TicketTypes: r.Types, Exclude: r.Exclude, Capacity: capacityOf(r)},
 		})
 	}
 	venue := client.VenueRequest{Reference: given(c.Venue.Reference), Name: &c.Venue.Name}
@@ -176,6 +176,14 @@ func OfEvent(c *inventory.Carried) ([]byte, error) {
 		return nil, fmt.Errorf("write the event: %w", err)
 	}
 	return data, nil
+}
+
+// capacityOf is the capacity that a rule sets; absent when it sets none.
+func capacityOf(r inventory.Rule) *int64 {
+	if r.Capacity == 0 {
+		return nil
+	}
+	return &r.Capacity
 }
 
 // given is a text that may be absent.

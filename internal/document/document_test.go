@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rowlock/rowlock/client"
 	"github.com/rowlock/rowlock/internal/inventory"
@@ -93,5 +94,31 @@ func TestLinesCostTheLengthOfTheDocument(t *testing.T) {
 				t.Errorf("%.0f allocations", allocated)
 			}
 		})
+	}
+}
+
+// TestARulesCapacityIsCarried writes an event whose area has a capacity of its own, and reads it again.
+func TestARulesCapacityIsCarried(t *testing.T) {
+	m := seatmap.Grid(2, 3)
+	m.Areas = []seatmap.Area{{Key: "FLOOR", Name: "Floor", Capacity: 40}}
+	drawing, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := []inventory.Rule{{Where: inventory.Where{Areas: []string{"FLOOR"}}, Capacity: 25}, {Where: inventory.Where{All: true}, Channel: "public"}}
+	e := &inventory.Event{Name: "Gala", StartsAt: inventory.InstantOf(time.Date(2099, 5, 1, 17, 30, 0, 0, time.UTC)), TimeZone: "UTC", Terms: inventory.Terms{
+		Currency: "EUR", HoldSeconds: 600, HoldMax: 1800, UnitsPerHold: 10, UnitsPerBuyer: 10,
+		Types: []inventory.TicketType{{ID: "standard", Name: "Standard", Price: 4500}}, Channels: []inventory.Channel{{ID: "public", Name: "Public"}},
+	}}
+	data, err := OfEvent(&inventory.Carried{Event: e, Rules: rules, Venue: &inventory.Venue{Name: "Hall"}, Drawing: drawing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Read(data, func(*client.EventRequest) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := d.Spec.Rules; len(got) != 2 || got[0].Capacity != 25 || got[1].Capacity != 0 {
+		t.Errorf("the rules come back as %+v", got)
 	}
 }

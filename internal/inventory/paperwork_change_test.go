@@ -662,3 +662,41 @@ func TestTheAuditFindsUnitsThatAreNotWhatTheirMapSays(t *testing.T) {
 		})
 	}
 }
+
+// TestOnANewMapNeighboursAreThoseOfNow drops the middle of a row and puts another seat in front of it:
+// whoever is left alone, and what is offered instead, goes by the map of now.
+func TestOnANewMapNeighboursAreThoseOfNow(t *testing.T) {
+	d := newDesk(t)
+	event := d.hallOnSale(2, 6, strict)
+	m := seatmap.Grid(2, 6)
+	rows := m.Sections[0].Rows
+	rows[0].Seats[3].BreakAfter = true // S1-1-4 | S1-1-5 S1-1-6
+	front := seatmap.Seat{Key: "S1-1-0", Label: "0", X: rows[0].Seats[0].X - 10, Y: rows[0].Seats[0].Y}
+	rows[0].Seats = append([]seatmap.Seat{front}, rows[0].Seats...)
+	to := must(d.CreateMap(t.Context(), d.c, d.venue.ID, must(m.Encode())(t), nil))(t).ID
+	must(d.Remap(t.Context(), d.c, event, to, false, nil))(t)
+
+	v := must(d.claim(event, "S1-1-5"))(t) // leaves S1-1-6 alone behind the new aisle, which nobody could avoid
+	if len(v.Warnings) != 1 {
+		t.Fatalf("warned of %+v", v.Warnings)
+	}
+	if name, _ := v.Layout.Name(v.Warnings[0].Unit); name.Seat != "S1-1-6" {
+		t.Errorf("warned of %+v", name)
+	}
+	_, err := d.claim(event, "S1-1-1") // leaves the new seat alone in front
+	wantRefusal(t, err, inventory.SingleSeatRefused)
+	if c := err.(*inventory.Refusal).Conflicts; len(c) != 1 || c[0].Seat != "S1-1-0" {
+		t.Errorf("left alone: %+v", c)
+	}
+	must(d.claim(event, "S1-1-2", "S1-1-3", "S1-1-4"))(t)
+	_, err = d.claim(event, "S1-1-2", "S1-1-3")
+	wantRefusal(t, err, inventory.AllocationUnavailable)
+	got := err.(*inventory.Refusal).Alternatives
+	if len(got) != 1 || !slices.Equal(got[0].Seats, []string{"S1-1-0", "S1-1-1"}) { // the new seat and its neighbour are nearest
+		t.Fatalf("offered %+v", got)
+	}
+	must(d.claim(event, got[0].Seats...))(t) // what is offered can be had, by its key
+	_, err = d.claim(event, "S1-1-4")
+	wantRefusal(t, err, inventory.AllocationUnavailable)
+	d.auditOK()
+}
