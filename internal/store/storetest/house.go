@@ -73,7 +73,9 @@ func NewHouse(t T, f Fresh) *House {
 	t.Helper()
 	h := Enter(t, f)
 	m := seatmap.Grid(houseRows, houseRowSeats)
-	m.Areas = append(m.Areas, seatmap.Area{Key: "FLOOR", Name: "Floor", Capacity: floorCapacity})
+	m.Areas = append(m.Areas,
+		seatmap.Area{Key: "FLOOR", Name: "Floor", Capacity: floorCapacity},
+		seatmap.Area{Key: "BALCONY", Name: "Balcony", Capacity: 3}) // has no allocation, until a test inserts one
 	h.Draw(t, m)
 	h.Event = h.smallEvent(t)
 	return h
@@ -104,7 +106,8 @@ func (h *House) smallEvent(t T) string {
 	spec.Fields.UnitsPerHold, spec.Fields.UnitsPerBuyer = new(int64(perHoldMax)), new(int64(perBuyerMax))
 	spec.Channels = []inventory.ChannelSpec{{ID: "sponsors", Codes: []string{houseCode}}}
 	m := h.plan(t)
-	spec.Rules = append(spec.Rules, inventory.Rule{Where: inventory.Where{Seats: []string{m.Seats[withheld].Key}}, Channel: "sponsors"})
+	spec.Rules = append(spec.Rules, inventory.Rule{Where: inventory.Where{Seats: []string{m.Seats[withheld].Key}}, Channel: "sponsors"},
+		inventory.Rule{Where: inventory.Where{Areas: []string{"BALCONY"}}, Exclude: true})
 	return h.OnSale(t, spec)
 }
 

@@ -20,7 +20,7 @@ type Mutant struct {
 }
 
 // heatsMax is how often a mutant is put to its check: whether two callers meet is chance.
-const heatsMax = 5
+const heatsMax = 25
 
 // RunMutants proves that the suite can fail: each mutant is put to its check, which must reject it
 // for the reason named. To the store's own mutants it adds those that any store can be wrapped into.
