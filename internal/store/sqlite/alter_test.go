@@ -436,9 +436,21 @@ func TestAPublishingThatWasOvertakenIsStale(t *testing.T) {
 // TestPromise11PublishingALargeHouseLetsBuyersOfOthersIn holds the structure behind the bound: between
 // the parts of a publishing, others write. With all of it in one transaction none of them could.
 func TestPromise11PublishingALargeHouseLetsBuyersOfOthersIn(t *testing.T) {
+	const heats = 8 // whether a claim meets a gap is the scheduler's; without gaps none ever does
+	for range heats {
+		if claimsWhilePublishing(t) > 0 {
+			return
+		}
+	}
+	t.Errorf("in %d publishings no claim was made while the other event was being published", heats)
+}
+
+// claimsWhilePublishing publishes a large house, and counts the claims of another event made meanwhile.
+func claimsWhilePublishing(t *testing.T) int64 {
+	t.Helper()
 	h, draft := largeDraft(t)
 	var published atomic.Bool
-	var between, within atomic.Int64
+	var within atomic.Int64
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for !published.Load() {
@@ -457,7 +469,6 @@ func TestPromise11PublishingALargeHouseLetsBuyersOfOthersIn(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			between.Add(1)
 		}
 	})
 	_, err := h.service.Transition(t.Context(), h.caller, draft, "publish", nil)
@@ -466,8 +477,6 @@ func TestPromise11PublishingALargeHouseLetsBuyersOfOthersIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if within.Load() == 0 {
-		t.Errorf("of %d claims none was made while the other event was being published", between.Load())
-	}
 	h.audit(t)
+	return within.Load()
 }
