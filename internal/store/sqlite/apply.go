@@ -10,6 +10,9 @@ import (
 	"github.com/rowlock/rowlock/internal/inventory"
 )
 
+// judgementAgeMax is how long before its transaction began a batch may have been judged.
+const judgementAgeMax = inventory.Instant(250_000)
+
 // Apply implements inventory.Store.
 func (s *Store) Apply(ctx context.Context, event string, batch []inventory.Command) ([]inventory.Outcome, error) {
 	var outcomes []inventory.Outcome
@@ -184,24 +187,39 @@ func (s *Store) transact(_ context.Context, event string, judge judgement) (posi
 	return position, err
 }
 
+// judgeAndWrite judges a batch and writes what it does. Rows are what they were when the transaction has
+// begun, for nobody else writes them; the clock is not, if a command beside the server kept the lock for
+// long. Then the batch is judged again, by the time at which it has the lock.
 func (s *Store) judgeAndWrite(sh *sheet, judge judgement, begin func() error) (*inventory.Effects, int64, error) {
 	now, err := s.writer.now()
 	if err != nil {
 		return nil, 0, err
 	}
-	r := &sheetRows{rows: rows{c: s.writer, n: sh.n, now: now, begin: begin}, sheet: sh}
-	eff := judge(now, &sh.event.Terms, r)
-	if r.err != nil {
-		return nil, 0, r.err
-	}
-	if eff.Empty() {
-		return eff, sh.version, nil
+	eff, err := s.judge(now, sh, judge, begin)
+	if err != nil || eff.Empty() {
+		return eff, sh.version, err
 	}
 	if err := begin(); err != nil {
 		return nil, 0, err
 	}
+	late, err := s.writer.now()
+	if err != nil {
+		return nil, 0, err
+	}
+	if late-now > judgementAgeMax {
+		now = late
+		if eff, err = s.judge(now, sh, judge, begin); err != nil {
+			return nil, 0, err
+		}
+	}
 	version, err := s.writer.write(sh.n, now, sh.version, eff)
 	return eff, version, err
+}
+
+func (s *Store) judge(now inventory.Instant, sh *sheet, judge judgement, begin func() error) (*inventory.Effects, error) {
+	r := &sheetRows{rows: rows{c: s.writer, n: sh.n, now: now, begin: begin}, sheet: sh}
+	eff := judge(now, &sh.event.Terms, r)
+	return eff, r.err
 }
 
 // lockedEvent returns an event as the transaction sees it. The terms are decoded once a revision.

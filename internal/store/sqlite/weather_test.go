@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rowlock/rowlock/internal/inventory"
 	"github.com/rowlock/rowlock/internal/store/sqlite"
@@ -473,4 +475,38 @@ func TestAFileWhoseMakerDiedBeforeItWasMarkedIsFinished(t *testing.T) {
 		t.Fatalf("nothing was begun: %v", err)
 	}
 	openHouse(t, path).furnish(t, 600)
+}
+
+// TestPromise5WaitingForACommandBesideKeepsNoHoldAlive keeps the file's lock from outside while somebody
+// buys, until the hold has lapsed: the sale is judged by the time at which it can be written.
+func TestPromise5WaitingForACommandBesideKeepsNoHoldAlive(t *testing.T) {
+	h := newHouse(t, 1)
+	beside := openBeside(t, h.path(t))
+	v, err := h.service.Claim(t.Context(), claimOf(h, h.seats(t)[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := inventory.HoldRef{Event: h.event, Token: v.Token}
+	locked, bought := make(chan struct{}), make(chan error, 1)
+	go func() {
+		<-locked
+		_, err := h.service.Confirm(t.Context(), inventory.ConfirmRequest{Hold: ref, Buyer: inventory.Buyer{Email: "buyer@example.com"}})
+		bought <- err
+	}()
+	err = beside.Write(t.Context(), func(tx *sql.Tx) error {
+		close(locked)
+		for range time.Tick(20 * time.Millisecond) {
+			if _, err := h.service.Look(t.Context(), ref); code(err) == inventory.HoldExpired {
+				return nil
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-bought; code(err) != inventory.HoldExpired {
+		t.Errorf("a hold that lapsed while the sale waited was bought: %v", err)
+	}
+	h.audit(t)
 }
