@@ -126,17 +126,10 @@ func (l *Layout) Name(u Unit) (UnitName, bool) {
 	return l.names[u], true
 }
 
-// layout returns the layout of an event. Layouts of events that never moved are not kept, for they
-// are nothing but the plan.
+// layout returns the layout of an event: of one that never moved, that of its map.
 func (s *Service) layout(ctx context.Context, e *Event) (*Layout, error) {
 	if len(e.Former) == 0 {
-		plan, err := s.plan(ctx, e.Map)
-		if err != nil {
-			return nil, err
-		}
-		l := NewLayout(plan)
-		l.Map = e.Map
-		return l, nil
+		return s.drawn(ctx, e.Map)
 	}
 	// The last map says it all: an event that went back to an earlier one has one more behind it.
 	name := fmt.Sprintf("%s %d %s", e.ID, len(e.Former), e.Map)

@@ -241,10 +241,10 @@ func (s *Service) ownedLayout(ctx context.Context, c Caller, id string) (*Event,
 	return e, l, err
 }
 
-// cachedPlan is a map's index; maps never change, so it is never old.
+// cachedPlan is a map's layout for events that began with it; maps never change, so it is never old.
 type cachedPlan struct {
 	gate
-	plan *seatmap.Plan
+	layout *Layout
 }
 
 // cachedLayout is the layout of an event whose map was changed; of one more change it is another.
@@ -255,13 +255,22 @@ type cachedLayout struct {
 
 // plan returns the index of a map version.
 func (s *Service) plan(ctx context.Context, mapID string) (*seatmap.Plan, error) {
+	l, err := s.drawn(ctx, mapID)
+	if err != nil {
+		return nil, err
+	}
+	return l.Plan, nil
+}
+
+// drawn returns the layout of events that began with a map version and still have it.
+func (s *Service) drawn(ctx context.Context, mapID string) (*Layout, error) {
 	cp := s.plans.get(mapID, func() *cachedPlan { return &cachedPlan{gate: newGate()} })
 	if err := s.enter(ctx, cp.gate); err != nil {
 		return nil, err
 	}
 	defer cp.leave()
-	if cp.plan != nil {
-		return cp.plan, nil
+	if cp.layout != nil {
+		return cp.layout, nil
 	}
 	_, data, err := s.catalogue.Map(ctx, mapID)
 	if err != nil {
@@ -272,8 +281,9 @@ func (s *Service) plan(ctx context.Context, mapID string) (*seatmap.Plan, error)
 	if err != nil {
 		return nil, err
 	}
-	cp.plan = seatmap.NewPlan(m)
-	return cp.plan, nil
+	cp.layout = NewLayout(seatmap.NewPlan(m))
+	cp.layout.Map = mapID
+	return cp.layout, nil
 }
 
 // shelf keeps a bounded number of things by name. When it is full, some other thing goes: what is
