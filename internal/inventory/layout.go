@@ -133,24 +133,17 @@ func (s *Service) layout(ctx context.Context, e *Event) (*Layout, error) {
 	}
 	// The last map says it all: an event that went back to an earlier one has one more behind it.
 	name := fmt.Sprintf("%s %d %s", e.ID, len(e.Former), e.Map)
-	kept := s.layouts.get(name, func() *cachedLayout { return &cachedLayout{gate: newGate()} })
-	if err := s.enter(ctx, kept.gate); err != nil {
-		return nil, err
-	}
-	defer kept.leave()
-	if kept.layout != nil {
-		return kept.layout, nil
-	}
-	plans := make([]*seatmap.Plan, 0, len(e.Former)+1)
-	for _, id := range append(e.Former[:len(e.Former):len(e.Former)], e.Map) {
-		plan, err := s.plan(ctx, id)
-		if err != nil {
-			s.layouts.drop(name)
-			return nil, err
+	return lastingOf(ctx, s, &s.layouts, name, func() (*Layout, error) {
+		plans := make([]*seatmap.Plan, 0, len(e.Former)+1)
+		for _, id := range append(e.Former[:len(e.Former):len(e.Former)], e.Map) {
+			plan, err := s.plan(ctx, id)
+			if err != nil {
+				return nil, err
+			}
+			plans = append(plans, plan)
 		}
-		plans = append(plans, plan)
-	}
-	l := NewLayout(plans...)
-	l.Map, kept.layout = e.Map, l
-	return kept.layout, nil
+		l := NewLayout(plans...)
+		l.Map = e.Map
+		return l, nil
+	})
 }

@@ -16,7 +16,7 @@ const (
 	sweepMax     = 256                    // holds ended in one go
 	eventAgeMax  = time.Second            // how old a copy of an event may be
 	eventsKept   = 4096
-	plansKept    = 256
+	layoutsKept  = 256
 	boardsKept   = 256
 	errorsLogged = 10 * time.Second // between two lines about a sweep that fails
 )
@@ -44,8 +44,8 @@ type Service struct {
 	sales     *combiner[Sale, SaleOutcome]
 	fresh     *combiner[struct{}, *Board] // one reading answers everybody who asked before it began
 	events    shelf[*cachedEvent]
-	plans     shelf[*cachedPlan]
-	layouts   shelf[*cachedLayout]
+	drawings  shelf[*lasting[Layout]] // by map
+	layouts   shelf[*lasting[Layout]] // of events that have had several maps
 	boards    shelf[*liveBoard]
 	desks     shelf[*desks]
 	altering  shelf[gate] // one change of an event at a time
@@ -71,8 +71,8 @@ func New(c Config) *Service {
 			return slices.Repeat([]*Board{b}, len(asked)), err
 		}),
 		events:   newShelf[*cachedEvent](eventsKept),
-		plans:    newShelf[*cachedPlan](plansKept),
-		layouts:  newShelf[*cachedLayout](plansKept),
+		drawings: newShelf[*lasting[Layout]](layoutsKept),
+		layouts:  newShelf[*lasting[Layout]](layoutsKept),
 		boards:   newShelf[*liveBoard](boardsKept),
 		desks:    newShelf[*desks](boardsKept),
 		altering: newShelf[gate](eventsKept),
@@ -241,16 +241,28 @@ func (s *Service) ownedLayout(ctx context.Context, c Caller, id string) (*Event,
 	return e, l, err
 }
 
-// cachedPlan is a map's layout for events that began with it; maps never change, so it is never old.
-type cachedPlan struct {
+// lasting is something that is made once and never grows old.
+type lasting[T any] struct {
 	gate
-	layout *Layout
+	made *T
 }
 
-// cachedLayout is the layout of an event whose map was changed; of one more change it is another.
-type cachedLayout struct {
-	gate
-	layout *Layout
+// lastingOf returns what is kept under a name, made by whoever comes first.
+func lastingOf[T any](ctx context.Context, s *Service, kept *shelf[*lasting[T]], name string, fresh func() (*T, error)) (*T, error) {
+	k := kept.get(name, func() *lasting[T] { return &lasting[T]{gate: newGate()} })
+	if err := s.enter(ctx, k.gate); err != nil {
+		return nil, err
+	}
+	defer k.leave()
+	if k.made == nil {
+		made, err := fresh()
+		if err != nil {
+			kept.drop(name)
+			return nil, err
+		}
+		k.made = made
+	}
+	return k.made, nil
 }
 
 // plan returns the index of a map version.
@@ -264,26 +276,19 @@ func (s *Service) plan(ctx context.Context, mapID string) (*seatmap.Plan, error)
 
 // drawn returns the layout of events that began with a map version and still have it.
 func (s *Service) drawn(ctx context.Context, mapID string) (*Layout, error) {
-	cp := s.plans.get(mapID, func() *cachedPlan { return &cachedPlan{gate: newGate()} })
-	if err := s.enter(ctx, cp.gate); err != nil {
-		return nil, err
-	}
-	defer cp.leave()
-	if cp.layout != nil {
-		return cp.layout, nil
-	}
-	_, data, err := s.catalogue.Map(ctx, mapID)
-	if err != nil {
-		s.plans.drop(mapID)
-		return nil, err
-	}
-	m, err := seatmap.Parse(data)
-	if err != nil {
-		return nil, err
-	}
-	cp.layout = NewLayout(seatmap.NewPlan(m))
-	cp.layout.Map = mapID
-	return cp.layout, nil
+	return lastingOf(ctx, s, &s.drawings, mapID, func() (*Layout, error) {
+		_, data, err := s.catalogue.Map(ctx, mapID)
+		if err != nil {
+			return nil, err
+		}
+		m, err := seatmap.Parse(data)
+		if err != nil {
+			return nil, err
+		}
+		l := NewLayout(seatmap.NewPlan(m))
+		l.Map = mapID
+		return l, nil
+	})
 }
 
 // shelf keeps a bounded number of things by name. When it is full, some other thing goes: what is
