@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rowlock/rowlock/client"
+	"github.com/rowlock/rowlock/internal/seatmap"
 )
 
 func TestFromAHoldToATicketAndBack(t *testing.T) {
@@ -224,6 +225,39 @@ func TestBoardAndChangesAgree(t *testing.T) {
 	if got := first.header.Get("Cache-Control"); got != "no-cache" {
 		t.Errorf("a board may be kept: %q", got)
 	}
+}
+
+// A board compressed is other bytes, and so has another tag; both are good for asking again.
+func TestALargeBoardIsCompressedForWhoeverTakesIt(t *testing.T) {
+	h := openHouse(t)
+	drawing, err := seatmap.Grid(50, 100).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := h.as(h.key)
+	large := h.made(key.post("/v1/venues/"+h.venue+"/maps", string(drawing)))
+	event := h.made(key.post("/v1/events", `{"name":"Gala","starts_at":"2099-05-01T17:30:00Z","time_zone":"Europe/Vienna","map":"`+large+`",
+		"currency":"EUR","ticket_types":[{"id":"standard","name":"Standard","price":4500}]}`))
+	key.post("/v1/events/"+event+"/publish", "").want(200, "")
+	url := "/v1/events/" + event + "/board"
+	plain := h.as("").get(url).want(200, "")
+	zipped := h.as("").with("Accept-Encoding", "gzip").get(url).want(200, "")
+	if zipped.header.Get("Content-Encoding") != "gzip" || plain.header.Get("Content-Encoding") != "" || plain.header.Get("Vary") != "Accept-Encoding" {
+		t.Fatalf("gzip is answered with %v, and nothing with %v", zipped.header, plain.header)
+	}
+	r, err := gzip.NewReader(bytes.NewReader(zipped.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := io.ReadAll(r); err != nil || !bytes.Equal(data, plain.body) {
+		t.Errorf("the compressed board is another one: %v", err)
+	}
+	tags := [2]string{plain.header.Get("ETag"), zipped.header.Get("ETag")}
+	if tags[0] == tags[1] {
+		t.Errorf("both have the tag %s", tags[0])
+	}
+	h.as("").with("If-None-Match", tags[0]).get(url).want(304, "")
+	h.as("").with("If-None-Match", tags[1]).with("Accept-Encoding", "gzip").get(url).want(304, "")
 }
 
 func TestMapsAreCompressedAndKept(t *testing.T) {

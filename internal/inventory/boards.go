@@ -90,12 +90,17 @@ func (s *Service) live(ctx context.Context, event string) (*Board, error) {
 	if err := s.refresh(ctx, event, lb); err != nil {
 		return nil, err
 	}
+	return lb.share(), nil
+}
+
+// share is the board for others to keep: one copy a position, for all who ask.
+func (lb *liveBoard) share() *Board {
 	if lb.shared == nil {
 		c := *lb.board
 		c.Units = slices.Clone(c.Units)
 		lb.shared = &c
 	}
-	return lb.shared, nil
+	return lb.shared
 }
 
 // liveOn returns an event's board as it stands now, with the event and the layout that it is of.

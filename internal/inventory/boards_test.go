@@ -3,6 +3,7 @@ package inventory
 import (
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/rowlock/rowlock/internal/seatmap"
@@ -34,6 +35,7 @@ func followsChanges(t *testing.T, l *Layout) {
 	lb.view = viewBoard(lb.board, l)
 	for step := range 500 {
 		before, bytes := lb.view, append([]byte(nil), lb.view.Seats...)
+		kept, keptUnits := lb.share(), slices.Clone(lb.share().Units)
 		ch := &Changes{Position: Position{Epoch: "k1", Version: int64(step + 1)}, State: OnSale, Units: make(map[Unit]UnitState)}
 		for range r.IntN(6) {
 			u := r.IntN(units)
@@ -43,8 +45,11 @@ func followsChanges(t *testing.T, l *Layout) {
 		if want := viewBoard(lb.board, l); !reflect.DeepEqual(lb.view, want) {
 			t.Fatalf("step %d: the view is %+v, want %+v", step, lb.view, want)
 		}
-		if !reflect.DeepEqual(before.Seats, bytes) {
-			t.Fatalf("step %d: a view that was handed out has changed", step)
+		if !reflect.DeepEqual(before.Seats, bytes) || !reflect.DeepEqual(kept.Units, keptUnits) {
+			t.Fatalf("step %d: a view or a board that was handed out has changed", step)
+		}
+		if !reflect.DeepEqual(lb.share(), lb.board) {
+			t.Fatalf("step %d: what is shared is not the board", step)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -228,4 +229,25 @@ func TestClosingGivesUpWithItsContext(t *testing.T) {
 		}
 		time.Sleep(2 * batchTimeMax) // in the bubble: the batch gives up, and the bubble can end
 	})
+}
+
+// TestABatchTakesAlongWhoeverIsReady lets a crowd that is ready to run go at once, on one processor, where a
+// lane that did not look around would send the first alone.
+func TestABatchTakesAlongWhoeverIsReady(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const crowd = 100
+	s := &slowStore{}
+	c := newCombiner(oneUnit, s.send)
+	var wg sync.WaitGroup
+	for i := range crowd {
+		wg.Go(func() {
+			if _, err := c.do(t.Context(), "e", i); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(s.batches[0]); n < crowd/2 {
+		t.Errorf("the first batch has %d of a crowd of %d", n, crowd)
+	}
 }
