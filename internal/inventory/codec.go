@@ -1,10 +1,12 @@
 package inventory
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The forms in which stores keep what no constraint needs to see. They are JSON, so that people
@@ -36,30 +38,103 @@ func DecodeLines(data []byte) ([]Line, error) {
 	return lines, nil
 }
 
-// EncodeUnits writes a log entry's units as [[unit,quantity],…].
-func EncodeUnits(units []UnitDelta) []byte {
-	b := make([]byte, 0, 2+12*len(units))
+// EncodeLog writes a transaction's log entries as [[at,kind,by,hold,order,[[unit,quantity],…],reason],…],
+// hold in hexadecimal and empty for none. Numbers are not in it: the store numbers entries without
+// gaps, and a row that knows the last one's knows them all.
+func EncodeLog(entries []LogEntry) []byte {
+	b := make([]byte, 0, 2+160*len(entries))
 	b = append(b, '[')
-	for i, u := range units {
+	for i := range entries {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendEntry(b, &entries[i])
+	}
+	return append(b, ']')
+}
+
+func appendEntry(b []byte, e *LogEntry) []byte {
+	b = append(b, '[')
+	b = strconv.AppendInt(b, int64(e.At), 10)
+	b = appendText(append(b, ','), string(e.Kind))
+	b = appendText(append(b, ','), e.By)
+	b = append(b, `,"`...)
+	if !e.Key.IsZero() {
+		b = hex.AppendEncode(b, e.Key[:])
+	}
+	b = appendText(append(b, `",`...), e.Order)
+	b = append(b, ",["...)
+	for i, u := range e.Units {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = appendInts(b, int64(u.Unit), u.Delta)
 	}
+	b = appendText(append(b, "],"...), e.Reason)
 	return append(b, ']')
 }
 
-// DecodeUnits reads what EncodeUnits wrote.
-func DecodeUnits(data []byte) ([]UnitDelta, error) {
-	var rows [][2]int64
+// appendText appends a JSON string. What is not UTF-8, which no gate lets in, is replaced: a log that
+// is legible is worth more than a batch that is refused for it.
+func appendText(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s)
+	return b
+}
+
+// DecodeLog reads what EncodeLog wrote and numbers it: last is the last entry's number. Units is nil
+// where an entry names none.
+func DecodeLog(last int64, data []byte) ([]LogEntry, error) {
+	var rows []loggedEntry
 	if err := json.Unmarshal(data, &rows); err != nil {
-		return nil, fmt.Errorf("inventory: units: %w", err)
+		return nil, fmt.Errorf("inventory: log up to %d: %w", last, err)
 	}
-	units := make([]UnitDelta, len(rows))
-	for i, r := range rows {
-		units[i] = UnitDelta{Unit: Unit(r[0]), Delta: r[1]}
+	entries := make([]LogEntry, len(rows))
+	for i := range rows {
+		entries[i] = LogEntry(rows[i])
+		entries[i].Number = last - int64(len(rows)-1-i)
 	}
-	return units, nil
+	return entries, nil
+}
+
+// loggedEntry reads an entry that appendEntry wrote.
+type loggedEntry LogEntry
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (e *loggedEntry) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	var key string
+	var units [][2]int64
+	if err := unmarshalMembers(dec, &e.At, &e.Kind, &e.By, &key, &e.Order, &units, &e.Reason); err != nil {
+		return err
+	}
+	if key != "" {
+		if n, err := hex.Decode(e.Key[:], []byte(key[:min(len(key), 2*len(e.Key))])); err != nil || n != len(e.Key) || len(key) != 2*n {
+			return fmt.Errorf("inventory: %q is no hold", key)
+		}
+	}
+	for _, u := range units {
+		e.Units = append(e.Units, UnitDelta{Unit: Unit(u[0]), Delta: u[1]})
+	}
+	return nil
+}
+
+// unmarshalMembers reads an array of exactly these members.
+func unmarshalMembers(dec *jsontext.Decoder, members ...any) error {
+	if kind := dec.PeekKind(); kind != '[' {
+		return fmt.Errorf("inventory: a log entry begins with %v, not with an array", kind)
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for _, m := range members {
+		if err := json.UnmarshalDecode(dec, m); err != nil {
+			return err
+		}
+	}
+	end, err := dec.ReadToken()
+	if err == nil && end.Kind() != ']' {
+		err = fmt.Errorf("inventory: a log entry of more than %d members", len(members))
+	}
+	return err
 }
 
 func appendInts(b []byte, values ...int64) []byte {

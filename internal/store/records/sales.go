@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"github.com/rowlock/rowlock/internal/inventory"
 )
@@ -125,28 +126,38 @@ func (r *Records) HoldByReference(ctx context.Context, event, reference string) 
 	return key, answer("hold by reference", err)
 }
 
-// Log lists at most limit entries of an event's log after a number. An event that does not exist has none.
-func (r *Records) Log(ctx context.Context, event string, after int64, limit int) ([]inventory.LogEntry, error) {
-	all, err := list(ctx, r, "log", []any{event, after, limit}, scanEntry)
-	return all, answer("log", err)
-}
+// errEnough ends a listing that has what was asked for.
+var errEnough = errors.New("records: enough")
 
-func scanEntry(row row) (inventory.LogEntry, error) {
-	var e inventory.LogEntry
-	var key, units []byte
-	var order sql.NullString
-	err := row.Scan(&e.Number, &e.At, &e.Kind, &e.By, &key, &order, &units, &e.Reason)
-	if err != nil {
-		return e, err
-	}
-	if key != nil {
-		if err := fill(e.Key[:], key); err != nil {
-			return e, err
+// Log lists at most limit entries of an event's log after a number. An event that does not exist has none.
+// A row has the entries of one transaction: the first may begin before what is asked for, the last end behind it.
+func (r *Records) Log(ctx context.Context, event string, after int64, limit int) ([]inventory.LogEntry, error) {
+	var all []inventory.LogEntry
+	err := r.each(ctx, "log", []any{event, after, limit}, func(row row) error {
+		var last int64
+		var entries []byte
+		if err := row.Scan(&last, &entries); err != nil {
+			return err
 		}
+		of, err := inventory.DecodeLog(last, entries)
+		if err != nil {
+			return err
+		}
+		for _, e := range of {
+			if e.Number > after {
+				all = append(all, e)
+			}
+		}
+		if len(all) >= limit {
+			all = all[:limit]
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
 	}
-	e.Order = order.String
-	e.Units, err = inventory.DecodeUnits(units)
-	return e, err
+	return all, answer("log", err)
 }
 
 // Sums adds an event's orders up, at one moment.

@@ -170,25 +170,26 @@ func TestAHoldIsFoundByItsReferenceInItsEvent(t *testing.T) {
 func TestTheLogIsReadAfterANumber(t *testing.T) {
 	h, ctx := boxOffice(t), t.Context()
 	key := holdKey(1)
-	const insert = `INSERT INTO log (event, number, at, kind, by, hold_hash, order_id, units, reason)
-		VALUES ((SELECT n FROM events WHERE id = ?), ?, ?, ?, ?, ?, ?, ?, ?)`
-	h.exec(t, insert, "evt_1", 3, 30, "sold", "key_1", key[:], "ord_1", "[[4,1]]", "")
-	h.exec(t, insert, "evt_1", 1, 10, "published", "key_1", nil, nil, "[]", "")
-	h.exec(t, insert, "evt_1", 2, 20, "broken", "store", key[:], nil, "[[4,-1],[9,-2]]", "asked by phone")
-	h.exec(t, insert, "evt_2", 1, 10, "opened", "key_2", nil, nil, "[]", "")
+	insert := func(event string, last int64, entries ...inventory.LogEntry) {
+		h.exec(t, `INSERT INTO log (event, number, entries) VALUES ((SELECT n FROM events WHERE id = ?), ?, ?)`,
+			event, last, string(inventory.EncodeLog(entries)))
+	}
 	entries := []inventory.LogEntry{
-		{Number: 1, At: 10, Kind: inventory.LogPublished, By: "key_1", Units: []inventory.UnitDelta{}},
+		{Number: 1, At: 10, Kind: inventory.LogPublished, By: "key_1"},
 		{
 			Number: 2, At: 20, Kind: inventory.LogBroken, By: "store", Key: key,
 			Units: []inventory.UnitDelta{{Unit: 4, Delta: -1}, {Unit: 9, Delta: -2}}, Reason: "asked by phone",
 		},
 		{Number: 3, At: 30, Kind: inventory.LogSold, By: "key_1", Key: key, Order: "ord_1", Units: []inventory.UnitDelta{{Unit: 4, Delta: 1}}},
 	}
+	insert("evt_1", 3, entries[1:]...) // a transaction of two
+	insert("evt_1", 1, entries[0])
+	insert("evt_2", 1, inventory.LogEntry{At: 10, Kind: inventory.LogOpened, By: "key_2"})
 	for _, c := range []struct {
 		after int64
 		limit int
 		want  []inventory.LogEntry
-	}{{0, 10, entries}, {0, 2, entries[:2]}, {2, 10, entries[2:]}, {3, 10, nil}} {
+	}{{0, 10, entries}, {0, 1, entries[:1]}, {0, 2, entries[:2]}, {1, 1, entries[1:2]}, {2, 10, entries[2:]}, {3, 10, nil}} {
 		got, err := h.Log(ctx, "evt_1", c.after, c.limit)
 		must(t, err)
 		if !reflect.DeepEqual(got, c.want) {

@@ -93,9 +93,17 @@ LEFT JOIN (
 WHERE coalesce(b.units, 0) <> coalesce(t.units, 0)
 
 -- name: 9 log and position
-SELECT e.id, 'position ' || p.version || ', log of ' || count(l.number) || ' entries up to ' || coalesce(max(l.number), 0)
+SELECT e.id, 'position ' || p.version || ', log up to ' || coalesce(max(l.number), 0)
 FROM positions p JOIN events e ON e.n = p.event LEFT JOIN log l ON l.event = p.event
-GROUP BY p.event HAVING p.version <> count(l.number) OR p.version <> coalesce(max(l.number), 0)
+GROUP BY p.event HAVING p.version <> coalesce(max(l.number), 0)
+
+-- name: 9 log without gaps
+SELECT coalesce(e.id, ''), 'log entries ' || (l.number - l.entries + 1) || ' to ' || l.number || ' come after ' || l.before
+FROM (
+  SELECT event, number, json_array_length(entries) AS entries, coalesce(lag(number) OVER (PARTITION BY event ORDER BY number), 0) AS before
+  FROM log
+) l LEFT JOIN events e ON e.n = l.event
+WHERE l.number - l.entries <> l.before
 
 -- name: 9 event without position
 SELECT e.id, 'the event has no position' FROM events e LEFT JOIN positions p ON p.event = e.n WHERE p.event IS NULL

@@ -22,9 +22,9 @@ func TestPromise7WhatIsRolledBackIsNotWrittenOverWhatOthersCommit(t *testing.T) 
 		for _, sql := range []string{
 			"PRAGMA wal_checkpoint(TRUNCATE)", // or the rollback reads the first page from the log, which flushes it
 			"BEGIN IMMEDIATE",
-			fmt.Sprintf(`INSERT INTO log (event, number, at, kind, by, units, reason)
+			fmt.Sprintf(`INSERT INTO log (event, number, entries)
 				WITH RECURSIVE i (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < %d)
-				SELECT 99, n, 0, 'held', 'nobody', '[]', hex(zeroblob(1600)) FROM i`, entries),
+				SELECT 99, n, json_array(hex(zeroblob(1600))) FROM i`, entries),
 			"ROLLBACK",
 		} {
 			if err := store.Exec(sql); err != nil {

@@ -150,10 +150,10 @@ ON CONFLICT (id) DO UPDATE SET body = excluded.body, answer = excluded.answer, s
 DELETE FROM records WHERE id IN (SELECT id FROM records WHERE at <= ? ORDER BY at LIMIT ?)
 
 -- name: insert_log
-INSERT INTO log (event, number, at, kind, by, hold_hash, order_id, units, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO log (event, number, entries) VALUES (?, ?, ?)
 
 -- name: log_after
-SELECT kind, units FROM log WHERE event = ? AND number > ? ORDER BY number
+SELECT number, entries FROM log WHERE event = ? AND number > ? ORDER BY number
 
 -- name: lapsed_quantity
 SELECT coalesce(sum(quantity), 0) FROM hold_lines WHERE event = ? AND unit = ? AND deadline <= ?

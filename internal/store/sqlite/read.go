@@ -142,17 +142,20 @@ func (r *rows) touched(after int64, ch *inventory.Changes) error {
 	ch.Units = make(map[inventory.Unit]inventory.UnitState)
 	var decodeErr error
 	err := r.c.each("log_after", func(st *sqlite3.Stmt) bool {
-		switch inventory.LogKind(st.ColumnText(0)) {
-		case inventory.LogPublished, inventory.LogRepainted, inventory.LogRemapped, inventory.LogCancelled:
-			ch.Resync = true
+		var entries []inventory.LogEntry
+		if entries, decodeErr = inventory.DecodeLog(st.ColumnInt64(0), st.ColumnRawText(1)); decodeErr != nil {
 			return false
 		}
-		var units []inventory.UnitDelta
-		if units, decodeErr = inventory.DecodeUnits(st.ColumnRawText(1)); decodeErr != nil {
-			return false
-		}
-		for _, u := range units {
-			ch.Units[u.Unit] = inventory.UnitState{}
+		for _, e := range entries {
+			if e.Number <= after {
+				continue
+			}
+			if ch.Resync = repaints(e.Kind); ch.Resync {
+				return false
+			}
+			for _, u := range e.Units {
+				ch.Units[u.Unit] = inventory.UnitState{}
+			}
 		}
 		return true
 	}, r.n, after)
@@ -172,6 +175,15 @@ func (r *rows) touched(after int64, ch *inventory.Changes) error {
 		ch.Units[u] = inventory.UnitState{Capacity: a.Capacity, Held: held, Reserved: a.Reserved, Class: a.Class, Seat: a.Seat}
 	}
 	return r.err
+}
+
+// repaints reports whether an entry of this kind may have touched units that it does not name.
+func repaints(kind inventory.LogKind) bool {
+	switch kind {
+	case inventory.LogPublished, inventory.LogRepainted, inventory.LogRemapped, inventory.LogCancelled:
+		return true
+	}
+	return false
 }
 
 // heldAlive is what of an allocation is held by lines that have not lapsed, as the board counts it.

@@ -144,22 +144,15 @@ func (c *conn) writeRecords(now inventory.Instant, records []inventory.Record) e
 	return nil
 }
 
-// writeLog numbers the entries and moves the event's position behind them.
+// writeLog numbers the entries and moves the event's position behind them. They are one row, as they
+// were one transaction.
 func (c *conn) writeLog(n, version int64, log []inventory.LogEntry) (int64, error) {
-	for i := range log {
-		e := &log[i]
-		version++
-		var key any
-		if !e.Key.IsZero() {
-			key = &e.Key
-		}
-		err := c.exec("insert_log", n, version, e.At, string(e.Kind), e.By, key, nullable(e.Order), rawText(inventory.EncodeUnits(e.Units)), e.Reason)
-		if err != nil {
-			return version, err
-		}
-	}
 	if len(log) == 0 {
 		return version, nil
+	}
+	version += int64(len(log))
+	if err := c.exec("insert_log", n, version, rawText(inventory.EncodeLog(log))); err != nil {
+		return version, err
 	}
 	return version, c.execOne("move_position", version, n)
 }

@@ -44,7 +44,7 @@ ORDER BY o.id, t.id
 SELECT hold_hash FROM holds WHERE event = {number} AND reference = $2
 
 -- name: log
-SELECT number, at, kind, "by", hold_hash, order_id, units, reason FROM log
+SELECT number, entries FROM log
 WHERE event = {number} AND number > $2 ORDER BY number LIMIT $3
 
 -- name: sums
