@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // judgementAgeMax is how long before its transaction began a batch may have been judged.
-const judgementAgeMax = inventory.Instant(250_000)
+const judgementAgeMax = 250 * time.Millisecond
 
 // Apply implements inventory.Store.
 func (s *Store) Apply(ctx context.Context, event string, batch []inventory.Command) ([]inventory.Outcome, error) {
@@ -191,6 +192,7 @@ func (s *Store) transact(_ context.Context, event string, judge judgement) (posi
 // begun, for nobody else writes them; the clock is not, if a command beside the server kept the lock for
 // long. Then the batch is judged again, by the time at which it has the lock.
 func (s *Store) judgeAndWrite(sh *sheet, judge judgement, begin func() error) (*inventory.Effects, int64, error) {
+	judged := time.Now()
 	now, err := s.writer.now()
 	if err != nil {
 		return nil, 0, err
@@ -202,12 +204,10 @@ func (s *Store) judgeAndWrite(sh *sheet, judge judgement, begin func() error) (*
 	if err := begin(); err != nil {
 		return nil, 0, err
 	}
-	late, err := s.writer.now()
-	if err != nil {
-		return nil, 0, err
-	}
-	if late-now > judgementAgeMax {
-		now = late
+	if time.Since(judged) > judgementAgeMax {
+		if now, err = s.writer.now(); err != nil {
+			return nil, 0, err
+		}
 		if eff, err = s.judge(now, sh, judge, begin); err != nil {
 			return nil, 0, err
 		}
