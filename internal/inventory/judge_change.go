@@ -22,7 +22,7 @@ func (b *bench) change(c *Command) Outcome {
 	if len(lines) == 0 {
 		return Outcome{Refusal: invalid("/remove", "EMPTY", "a hold cannot be emptied; release it")}
 	}
-	if lines, r = b.retype(lines, retype); r != nil {
+	if lines, r = b.retype(lines, retype, c.Code); r != nil {
 		return Outcome{Refusal: r}
 	}
 	if len(added) > 0 {
@@ -136,9 +136,11 @@ func merge(lines, added []Line) []Line {
 	return lines
 }
 
-// retype sells seats of the hold as other ticket types, at today's price of the new type.
-func (b *bench) retype(lines []Line, wants []Want) ([]Line, *Refusal) {
+// retype sells seats of the hold as other ticket types, at today's price of the new type. What is kept
+// stays with whoever holds it; what is new, as a ticket type is, is offered to whom the channel is open.
+func (b *bench) retype(lines []Line, wants []Want, code *Code) ([]Line, *Refusal) {
 	var faults []Fault
+	var conflicts []Conflict
 	for _, w := range wants {
 		i := slices.IndexFunc(lines, func(l Line) bool { return l.Unit == w.Unit })
 		uc := b.unit(w.Unit)
@@ -146,14 +148,19 @@ func (b *bench) retype(lines []Line, wants []Want) ([]Line, *Refusal) {
 		case i < 0:
 			faults = append(faults, Fault{Field: w.TypeField, Code: faultNotHeld, Detail: "the hold does not have this seat"})
 		case lines[i].Type == w.Type:
-		case !uc.exists || !slices.Contains(b.terms.Classes[uc.Class].Types, w.Type):
+		case !uc.exists || !b.terms.Opens(b.terms.Classes[uc.Class].Channel, code):
+			conflicts = append(conflicts, Conflict{Unit: w.Unit, Reason: ReasonNotOnSale, Requested: w.Quantity})
+		case !slices.Contains(b.terms.Classes[uc.Class].Types, w.Type):
 			faults = append(faults, Fault{Field: w.TypeField, Code: faultNotOffered, Detail: "not sold as this ticket type"})
 		default:
 			lines[i].Type, lines[i].Price = w.Type, b.terms.Types[w.Type].Price
 		}
 	}
-	if faults != nil {
+	switch {
+	case faults != nil:
 		return nil, &Refusal{Code: Invalid, Faults: faults}
+	case conflicts != nil:
+		return nil, &Refusal{Code: AllocationUnavailable, Conflicts: conflicts}
 	}
 	return lines, nil
 }

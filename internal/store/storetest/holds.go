@@ -189,8 +189,20 @@ func withheldNeedsCode(t T, h *House) {
 	h.wantUntouched(t, before)
 	c := claimOf(one(withheld))
 	c.Code = &right
-	h.win(t, c)
+	mine := h.win(t, c)
 	h.wantUnit(t, withheld, 1, 0)
+	retype := changeOf(mine.Key, nil, nil)
+	retype.Retype = []inventory.Want{some(withheld, 1, child)}
+	for _, code := range []*inventory.Code{nil, &wrong} {
+		retype.Code = code
+		if got, want := outcomeClass(h.do(t, retype)), lostClass([]lost{{withheld, inventory.ReasonNotOnSale, 0}}); got != want {
+			t.Errorf("another ticket type without the code: %s", got)
+		}
+	}
+	retype.Code = &right
+	if as := h.win(t, retype); as.Lines[0].Price != childPrice {
+		t.Errorf("another ticket type with the code: %+v", as)
+	}
 }
 
 // baskets are the checks of promise 3: all or nothing, and of batches.
