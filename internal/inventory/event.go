@@ -63,15 +63,17 @@ type Event struct {
 	Map       string
 	Former    []string `json:",omitzero"` // the maps it had before, oldest first; units are numbered by them
 	MapSince  int64    `json:",omitzero"` // the revision that the present map came with; 0: it was the first
-	Reference string
-	Name      string
-	StartsAt  Instant
-	TimeZone  string
-	Metadata  map[string]string
-	Created   Instant
-	Rules     []Rule // applied at publishing, and kept afterwards for events copied from this one
-	Terms     Terms
-	Revision  int64
+	// Unpublished: cancelled before it was published. The public never hears of it.
+	Unpublished bool `json:",omitzero"`
+	Reference   string
+	Name        string
+	StartsAt    Instant
+	TimeZone    string
+	Metadata    map[string]string
+	Created     Instant
+	Rules       []Rule // applied at publishing, and kept afterwards for events copied from this one
+	Terms       Terms
+	Revision    int64
 }
 
 // Rule assigns units to a channel and ticket types.

@@ -36,8 +36,10 @@ const (
 	priceMax          = 100_000_000_000 // minor units
 	unitsPerHoldMax   = 100
 	unitsPerBuyerMax  = 10_000
-	faultsMax         = 50 // reported at once
 )
+
+// FaultsMax is how many faults are reported at once; there may be more.
+const FaultsMax = 50
 
 // The lifetimes an event may set, and what it gets when it sets none; counts are units.
 const (
@@ -76,7 +78,7 @@ type faultList struct {
 }
 
 func (f *faultList) add(field, code, detail string) {
-	if len(f.list) < faultsMax {
+	if len(f.list) < FaultsMax {
 		f.list = append(f.list, Fault{Field: f.at + field, Code: code, Detail: detail})
 	}
 }
@@ -130,13 +132,13 @@ func (f *faultList) nameWithin(field, name string, runesMax int) {
 	switch {
 	case strings.TrimSpace(name) == "":
 		f.add(field, faultRequired, "A name is needed.")
-	case !plainText(name, runesMax):
+	case !PlainText(name, runesMax):
 		f.addf(field, faultInvalid, "Such a name is one line of at most %d characters.", runesMax)
 	}
 }
 
-// plainText reports whether s is one line of valid text of at most so many runes.
-func plainText(s string, runesMax int) bool {
+// PlainText reports whether s is one line of valid text of at most so many runes.
+func PlainText(s string, runesMax int) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= runesMax &&
 		strings.IndexFunc(s, breaksText) < 0
 }
@@ -147,7 +149,7 @@ func breaksText(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r
 
 // reference checks the organizer's own name of a thing. The empty one takes a reference away.
 func (f *faultList) reference(reference string) {
-	if !plainText(reference, referenceRunesMax) {
+	if !PlainText(reference, referenceRunesMax) {
 		f.addf("/reference", faultInvalid, "A reference is one line of at most %d characters.", referenceRunesMax)
 	}
 }
@@ -159,7 +161,7 @@ func (f *faultList) metadata(m map[string]string) {
 		return
 	}
 	for key, value := range m {
-		if key == "" || !plainText(key, metadataKeyMax) ||
+		if key == "" || !PlainText(key, metadataKeyMax) ||
 			!utf8.ValidString(value) || utf8.RuneCountInString(value) > metadataValueMax {
 			f.addf("/metadata", faultInvalid, "Keys have 1 to %d characters and values at most %d.", metadataKeyMax, metadataValueMax)
 			return

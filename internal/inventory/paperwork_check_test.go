@@ -184,7 +184,7 @@ func TestFaultsAreBounded(t *testing.T) {
 	var found faultList
 	found.channelSpecs([]ChannelSpec{{ID: "a", Codes: slices.Repeat([]string{"x"}, codesMax)}})
 	refusal, ok := errors.AsType[*Refusal](found.err())
-	if !ok || refusal.Code != Invalid || len(refusal.Faults) != faultsMax {
+	if !ok || refusal.Code != Invalid || len(refusal.Faults) != FaultsMax {
 		t.Errorf("got %v with %d faults", refusal, len(found.list))
 	}
 }

@@ -544,6 +544,7 @@ func (s *Service) Transition(ctx context.Context, c Caller, id, verb string, onc
 				return nil, err
 			}
 		}
+		e.Unpublished = e.Terms.State == Draft && step.to == Cancelled
 		e.Terms.State = step.to
 		return a, nil
 	}, madeEvent)

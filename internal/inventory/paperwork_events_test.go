@@ -232,6 +232,22 @@ func TestTheLifeCycleTakesOnlyItsOwnSteps(t *testing.T) {
 	wantRefusal(t, err, inventory.NotFound)
 }
 
+func TestThePublicNeverHearsOfADraft(t *testing.T) {
+	d := newDesk(t)
+	for way, seen := range map[string]bool{"": false, "cancel": false, "publish": true, "publish cancel": true} {
+		e := d.pass(d.create(d.spec()).ID, strings.Fields(way)...)
+		_, err := d.Event(t.Context(), inventory.Caller{}, e.ID)
+		if seen && err != nil {
+			t.Errorf("after %q: %v", way, err)
+		} else if !seen {
+			wantRefusal(t, err, inventory.NotFound)
+		}
+		if _, err := d.Event(t.Context(), d.c, e.ID); err != nil {
+			t.Errorf("its organizer, after %q: %v", way, err)
+		}
+	}
+}
+
 func TestAnEventWithNothingToSellIsNotPublished(t *testing.T) {
 	d := newDesk(t)
 	bare := d.spec()

@@ -211,13 +211,13 @@ func (s *Service) owned(ctx context.Context, c Caller, id string) (*Event, error
 	return e, err
 }
 
-// visible returns an event that the caller may see: the public what is not a draft, a key its own.
+// visible returns an event that the caller may see: the public what has been published, a key its own.
 func (s *Service) visible(ctx context.Context, c Caller, id string) (*Event, error) {
 	e, err := s.event(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if c.Organizer != "" && e.Organizer != c.Organizer || c.Organizer == "" && e.Terms.State == Draft {
+	if c.Organizer != "" && e.Organizer != c.Organizer || c.Organizer == "" && (e.Terms.State == Draft || e.Unpublished) {
 		return nil, refuse(NotFound)
 	}
 	return e, nil
