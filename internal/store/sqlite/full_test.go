@@ -70,13 +70,23 @@ func fillUp(t *testing.T, made *made, dir string, pages int64) (failed int) {
 		}
 		return err
 	}
+	unready := 0
 	for range 4 * len(e.keys) {
 		if err := claim(); err != nil && code(err) == "" {
 			failed++
+			if store.Ready(t.Context()) != nil {
+				unready++
+			}
 		}
+	}
+	if unready < failed*9/10 {
+		t.Errorf("with %d free pages: %d claims failed, and after %d of them only the store is not ready", pages, failed, unready)
 	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
+	}
+	if err := store.Ready(t.Context()); err != nil {
+		t.Errorf("with room again it is not ready: %v", err)
 	}
 	if err := claim(); err != nil && code(err) != inventory.AllocationUnavailable {
 		t.Errorf("with room again it does not sell: %v", err)

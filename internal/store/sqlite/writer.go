@@ -15,6 +15,7 @@ import (
 const (
 	walBytesMax    = 32 << 20               // past it the write-ahead log is begun anew, whoever reads
 	checkpointWait = 250 * time.Millisecond // for readers outside this process; then it is tried again later
+	trialBytes     = 64 << 10               // written to learn whether writing works
 	clockSlack     = inventory.Instant(1_000_000)
 )
 
@@ -152,9 +153,13 @@ func (s *Store) fault(err error) error {
 	return explained
 }
 
-// tryWriting writes something that changes nothing, to learn whether it can be done again.
+// tryWriting writes about as much as a batch does, to learn whether it can be done again: a record of no
+// command, which counts as forgotten and is deleted with those.
 func (s *Store) tryWriting() error {
-	return s.writingAll("trying to write", func() error { return s.writer.Exec("PRAGMA user_version = 0") })
+	return s.writingAll("trying to write", func() error {
+		var nobody [32]byte
+		return s.writer.exec("put_record_any", nobody[:], nobody[:], make([]byte, trialBytes), nil, inventory.Instant(0))
+	})
 }
 
 // trim begins the write-ahead log anew when it has grown past its bound, or could not be when the file
