@@ -17,7 +17,7 @@ const breachesMax = 1000
 
 // auditCommand proves the promises on a database.
 type auditCommand struct {
-	DB   string `help:"Database: sqlite:PATH. It is only read, and may be in use." default:"sqlite:rowlock.db" env:"ROWLOCK_DB"`
+	DB   string `help:"Database: sqlite:PATH. It may be in use, and nothing in it is changed." default:"sqlite:rowlock.db" env:"ROWLOCK_DB"`
 	JSON bool   `help:"Print JSON."`
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/rowlock/rowlock/client"
 	"github.com/rowlock/rowlock/internal/document"
 	"github.com/rowlock/rowlock/internal/inventory"
 	"github.com/rowlock/rowlock/internal/store/records"
@@ -18,7 +20,7 @@ type exportCommand struct {
 	Venue   string `help:"Id of a venue, to write the latest version of its map." placeholder:"VENUE"`
 	MapOnly bool   `help:"Of an event, only its map."`
 	To      string `help:"New file to write to; omitted, standard output." placeholder:"FILE"`
-	DB      string `help:"Database: sqlite:PATH. It is only read, and may be in use." default:"sqlite:rowlock.db" env:"ROWLOCK_DB"`
+	DB      string `help:"Database: sqlite:PATH. It may be in use, and nothing in it is changed." default:"sqlite:rowlock.db" env:"ROWLOCK_DB"`
 }
 
 // exporter reads what is exported.
@@ -60,7 +62,22 @@ func (c *exportCommand) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	return writeDocument(s, c.To, document.LayOut(data))
+	data = document.LayOut(data)
+	if err := writeDocument(s, c.To, data); err != nil {
+		return err
+	}
+	return readable(data)
+}
+
+// readable says of a document that is written what import would say of it. An event can be repainted
+// until no rules of a draft can tell what has become of it. That it is past is no matter: --starts-at helps.
+func readable(data []byte) error {
+	_, err := document.Read(data, func(e *client.EventRequest) { new(importCommand).change(e, time.Now().Add(time.Hour)) })
+	if refusal, ok := errors.AsType[*inventory.Refusal](err); ok {
+		fault := refusal.Faults[0]
+		return fmt.Errorf("it is written, but import will refuse it: %s %s: %s", fault.Field, fault.Code, fault.Detail)
+	}
+	return err
 }
 
 // read finds what is asked for.

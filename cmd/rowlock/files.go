@@ -5,42 +5,43 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/rowlock/rowlock/internal/document"
 )
 
-// readFile reads a file for import. It opens nothing that is reached through a link out of the file's
-// own directory, and nothing that is no file.
-func readFile(path string) (data []byte, err error) {
-	dir, err := os.OpenRoot(filepath.Dir(path))
-	if err != nil {
-		return nil, badSetting("<file>", "%w", err)
+// standardInput is the name that stands for what is piped in.
+const standardInput = "-"
+
+// readFile reads a file for import, or standard input.
+func readFile(s streams, path string) (data []byte, err error) {
+	from := s.in
+	if path != standardInput {
+		f, err := openFile(path)
+		if err != nil {
+			return nil, badSetting("<file>", "%w", err)
+		}
+		defer f.Close() // read only: what matters is whether all was read
+		from = f
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	name := filepath.Base(path)
-	// Before it is opened: opening a pipe waits for whoever writes to it.
-	info, err := dir.Stat(name)
-	switch {
-	case err != nil:
-		return nil, badSetting("<file>", "%w", err)
-	case !info.Mode().IsRegular():
-		return nil, badSetting("<file>", "%s is no file", path)
-	case info.Size() > document.BytesMax:
-		return nil, badSetting("<file>", "%s is longer than %d bytes", path, document.BytesMax)
-	}
-	f, err := dir.Open(name)
-	if err != nil {
-		return nil, badSetting("<file>", "%w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if data, err = io.ReadAll(io.LimitReader(f, document.BytesMax+1)); err != nil {
+	if data, err = io.ReadAll(io.LimitReader(from, document.BytesMax+1)); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	if len(data) > document.BytesMax { // it has grown since
+	if len(data) > document.BytesMax {
 		return nil, badSetting("<file>", "%s is longer than %d bytes", path, document.BytesMax)
 	}
 	return data, nil
+}
+
+// openFile opens nothing that is no file: opening a pipe by its name waits for whoever writes to it.
+func openFile(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file; %s reads what is piped in", path, standardInput)
+	}
+	return os.Open(path)
 }
 
 // writeDocument writes a document to a new file, or to standard output when none is named.

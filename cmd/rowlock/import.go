@@ -19,7 +19,7 @@ import (
 
 // importCommand makes what a document describes, in a database or on a server.
 type importCommand struct {
-	File      string  `arg:"" help:"File to read, as export and generate write it." placeholder:"FILE"`
+	File      string  `arg:"" help:"File to read, as export and generate write it; - for standard input." placeholder:"FILE"`
 	Check     bool    `help:"Only say what is wrong with it, and make nothing."`
 	DB        string  `help:"Database: sqlite:PATH. It may be in use." default:"sqlite:rowlock.db" env:"ROWLOCK_DB"`
 	Organizer string  `help:"Name or id of the organizer in the database; one is made if there is none of that name." placeholder:"NAME"`
@@ -51,7 +51,7 @@ func (c *importCommand) Run(ctx context.Context, s streams) error {
 			return err
 		}
 	}
-	data, err := readFile(c.File)
+	data, err := readFile(s, c.File)
 	if err != nil {
 		return err
 	}
@@ -97,8 +97,11 @@ func (c *importCommand) checkTarget() error {
 		_, err := c.server().remote()
 		return err
 	}
-	if n := len([]rune(c.Organizer)); n == 0 || n > keyNameMax {
-		return badSetting("--organizer", "an import into a database needs one, of 1 to %d characters", keyNameMax)
+	if c.Organizer == "" {
+		return badSetting("--organizer", "an import into a database needs one")
+	}
+	if err := checkKeyName("--organizer", c.Organizer); err != nil {
+		return err
 	}
 	_, err := existingPath("--db", c.DB)
 	return err
@@ -220,6 +223,9 @@ func tellFaults(s streams, file string, data []byte, faults []inventory.Fault) e
 	count := "a fault"
 	if len(faults) > 1 {
 		count = fmt.Sprintf("%d faults", len(faults))
+	}
+	if len(faults) >= inventory.FaultsMax {
+		count += ", and perhaps more"
 	}
 	return fmt.Errorf("%s: %s; nothing was made", file, count)
 }

@@ -298,9 +298,8 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	clean(t)
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	outside := file(t, smallEvent(t))
 	if err := errors.Join(
-		os.Symlink(outside, at("link.json")), syscall.Mkfifo(at("pipe.json"), 0o600), os.Mkdir(at("dir.json"), 0o700),
+		os.Symlink(at("link.json"), at("link.json")), os.Symlink("/dev/zero", at("device.json")), syscall.Mkfifo(at("pipe.json"), 0o600), os.Mkdir(at("dir.json"), 0o700),
 		os.WriteFile(at("large.json"), nil, 0o600), os.Truncate(at("large.json"), document.BytesMax+1),
 		os.WriteFile(at("empty.json"), nil, 0o600),
 		os.WriteFile(at("deep.json"), []byte(strings.Repeat("[", 1<<20)), 0o600),
@@ -309,13 +308,101 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]int{
-		"link.json": exitSetting, "pipe.json": exitSetting, "dir.json": exitSetting, "large.json": exitSetting, "absent.json": exitSetting,
+		"link.json": exitSetting, "device.json": exitSetting, "pipe.json": exitSetting, "dir.json": exitSetting, "large.json": exitSetting, "absent.json": exitSetting,
 		"empty.json": exitFailure, "deep.json": exitFailure, "zeros.json": exitFailure,
 	} {
 		code, out, errs := call(t, "import", "--check", at(name))
 		if code != want || out != "" || len(errs) > 2_000 {
 			t.Errorf("%s: exit code %d, want %d: %.300s%s", name, code, want, errs, out)
 		}
+	}
+}
+
+func TestALinkIsTheFileItLeadsTo(t *testing.T) {
+	clean(t)
+	path := filepath.Join(t.TempDir(), "link.json")
+	if err := os.Symlink(file(t, smallEvent(t)), path); err != nil {
+		t.Fatal(err)
+	}
+	mustCall(t, "import", "--check", path)
+}
+
+func TestWhatIsPipedInIsImported(t *testing.T) {
+	clean(t)
+	for text, want := range map[string]int{smallEvent(t): exitOK, "": exitFailure, strings.Repeat(" ", document.BytesMax+1): exitSetting} {
+		var out, errs strings.Builder
+		code := run(t.Context(), []string{"import", "--check", "-"}, streams{in: strings.NewReader(text), out: &out, err: &errs})
+		if code != want {
+			t.Errorf("%d bytes: exit code %d, want %d: %s%s", len(text), code, want, errs.String(), out.String())
+		}
+	}
+}
+
+func TestManyFaultsAreNotCountedAsAll(t *testing.T) {
+	clean(t)
+	seats := strings.Repeat(`{"label":""},`, 99) + `{"label":""}`
+	text := `{"format":"rowlock-map/1","name":"x","sections":[{"key":"S","name":"S","rows":[{"label":"A","seats":[` + seats + `]}]}]}`
+	code, _, errs := call(t, "import", "--check", file(t, text))
+	if code != exitFailure || !strings.Contains(errs, fmt.Sprintf("%d faults, and perhaps more", inventory.FaultsMax)) {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
+// Every seat gets a combination of ticket types of its own, which is more than the rules of a draft can say.
+func TestAnExportThatCannotBeImportedSaysSo(t *testing.T) {
+	clean(t)
+	h, path := demoHouse(t)
+	ctx := t.Context()
+	organizer, err := demoOrganizerID(ctx, h.office)
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller := inventory.Caller{Organizer: organizer, Key: "key_test"}
+	show := theatreStaging()
+	seatMap, err := demoMap(ctx, h.service, caller, show)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := show.spec(seatMap, time.Now())
+	const types = 8
+	spec.Fields.Types = nil
+	var all []string
+	for i := range types {
+		id := fmt.Sprintf("t%d", i)
+		all = append(all, id)
+		spec.Fields.Types = append(spec.Fields.Types, inventory.TicketType{ID: id, Name: id, Price: 100})
+	}
+	spec.Rules = []inventory.Rule{{Where: inventory.Where{All: true}, Types: all}}
+	made, err := h.service.CreateEvents(ctx, caller, []inventory.EventSpec{spec}, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := made[0].Event.ID
+	if _, err := h.service.Transition(ctx, caller, event, "publish", nil); err != nil {
+		t.Fatal(err)
+	}
+	_, drawing, err := h.service.EventMap(ctx, caller, event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := seatmap.Parse(drawing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, seat := range seatmap.NewPlan(m).Seats[:201] {
+		var some []string
+		for bit, id := range all {
+			if (i+1)>>bit&1 == 1 {
+				some = append(some, id)
+			}
+		}
+		if _, err := h.service.Repaint(ctx, caller, event, inventory.Rule{Where: inventory.Where{Seats: []string{seat.Key}}, Types: some}, false, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, errs := call(t, "export", "--event", event, "--db", "sqlite:"+path)
+	if code != exitFailure || !strings.Contains(errs, "/event/allocations TOO_MANY") || !strings.Contains(out, `"allocations"`) {
+		t.Errorf("exit code %d: %s%.300s", code, errs, out)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -55,11 +56,8 @@ type keyCreateCommand struct {
 
 // Run implements the verb. Only the secret goes to standard output, for scripts to take it from there.
 func (c *keyCreateCommand) Run(ctx context.Context, s streams) error {
-	if n := len([]rune(c.Organizer)); n == 0 || n > keyNameMax {
-		return badSetting("--organizer", "must have 1 to %d characters", keyNameMax)
-	}
-	if n := len([]rune(c.Name)); n == 0 || n > keyNameMax {
-		return badSetting("--name", "must have 1 to %d characters", keyNameMax)
+	if err := errors.Join(checkKeyName("--organizer", c.Organizer), checkKeyName("--name", c.Name)); err != nil {
+		return err
 	}
 	return c.with(ctx, func(people *office.Office) error {
 		o, err := organizerNamed(ctx, people, c.Organizer)
@@ -147,6 +145,14 @@ func (c *keyRevokeCommand) Run(ctx context.Context, s streams) error {
 }
 
 // organizerNamed finds an organizer by id or name, the oldest of several; nil when there is none.
+// checkKeyName refuses names that no list could show in a line.
+func checkKeyName(setting, name string) error {
+	if strings.TrimSpace(name) == "" || !inventory.PlainText(name, keyNameMax) {
+		return badSetting(setting, "must be one line of 1 to %d characters", keyNameMax)
+	}
+	return nil
+}
+
 func organizerNamed(ctx context.Context, people *office.Office, name string) (*office.Organizer, error) {
 	organizers, err := people.Organizers(ctx)
 	if err != nil {

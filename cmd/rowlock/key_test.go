@@ -44,3 +44,17 @@ func TestAKeyThatCannotBeMadeLeavesNoOrganizerBehind(t *testing.T) {
 		t.Errorf("%d organizers of one name", n)
 	}
 }
+
+func TestNamesOfOrganizersAndKeysAreOneLine(t *testing.T) {
+	clean(t)
+	db := "sqlite:" + filepath.Join(t.TempDir(), "a.db")
+	mustCall(t, "migrate", "--db", db)
+	for _, name := range []string{"", " ", "a\nb", "a\u2028b", "\x1b[31m", strings.Repeat("a", keyNameMax+1)} {
+		for setting, other := range map[string]string{"--organizer": "--name", "--name": "--organizer"} {
+			if code, _, errs := call(t, "key", "create", setting, name, other, "House", "--db", db); code != exitSetting || !strings.Contains(errs, setting) {
+				t.Errorf("%s %q: exit code %d, %s", setting, name, code, errs)
+			}
+		}
+	}
+	mustCall(t, "key", "create", "--organizer", strings.Repeat("\u00fc", keyNameMax), "--db", db)
+}

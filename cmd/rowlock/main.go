@@ -50,14 +50,17 @@ type command struct {
 	Completion completionCommand `cmd:"" help:"Print a completion script for a shell."`
 }
 
-// streams are where a verb writes: results to out, everything about them to err.
-type streams struct{ out, err io.Writer }
+// streams are where a verb reads what is piped to it and writes: results to out, everything about them to err.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
 
 // whileRead returns a context that ends when one of the streams has lost its reader, and the streams
 // to write to so that this is noticed. The function releases the context.
 func (s streams) whileRead(ctx context.Context) (context.Context, streams, context.CancelFunc) {
 	ctx, stop := context.WithCancel(ctx)
-	return ctx, streams{out: &readStream{s.out, stop}, err: &readStream{s.err, stop}}, stop
+	return ctx, streams{in: s.in, out: &readStream{s.out, stop}, err: &readStream{s.err, stop}}, stop
 }
 
 // readStream calls stop when what it writes to has no reader any more.
@@ -107,7 +110,7 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	os.Exit(run(ctx, os.Args[1:], streams{out: os.Stdout, err: os.Stderr}))
+	os.Exit(run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 }
 
 // run executes one command line and returns the exit code.

@@ -14,7 +14,7 @@ import (
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = run(t.Context(), args, streams{out: &out, err: &errs})
+	code = run(t.Context(), args, streams{in: strings.NewReader(""), out: &out, err: &errs})
 	return code, out.String(), errs.String()
 }
 
