@@ -89,6 +89,7 @@ func (s *Service) remapping(ctx context.Context, e *Event, mapID string, result 
 	m.arrivals(e)
 	m.departures()
 	slices.SortFunc(m.a.Insert, func(x, y Allocation) int { return cmp.Compare(x.Unit, y.Unit) })
+	slices.Sort(m.a.Drop)
 	if result.Unsafe != nil {
 		result.Unsafe = result.Unsafe.on(next)
 	}

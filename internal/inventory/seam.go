@@ -43,9 +43,10 @@ type Ledger interface {
 	Return(ctx context.Context, event string, r Return) (ReturnOutcome, error)
 	// Alter changes an event and its allocations, all or nothing, with its log entry. ErrStale when the
 	// event's revision is not Alteration.Expect; a Refusal ChangeUnsafe when what it takes away is in
-	// use, as JudgeAlteration says, by rows that are locked. A draft's allocations are nobody's to see,
-	// so a store may insert those of one to be published ahead, in turns that let others write between
-	// them; what is left there of an attempt that failed, the next one replaces.
+	// use, as JudgeAlteration says, by rows that are locked. What is inserted for a draft to be published,
+	// or for a map that the event is to move to, a store may put there ahead, in turns that let others
+	// write between them, if nothing shows or sells it before the whole change is made; what is left
+	// there of an attempt that failed, the next one replaces.
 	Alter(ctx context.Context, event string, a Alteration) (AlterResult, error)
 	// Event reads an event. ErrNotFound.
 	Event(ctx context.Context, event string) (*Event, error)
@@ -280,7 +281,7 @@ type Alteration struct {
 	Event   *Event       // the event as it shall be, Revision already raised
 	Insert  []Allocation // in the order of their units
 	Repaint []Repaint
-	Drop    []Unit // their allocations go; not while they are held or sold
+	Drop    []Unit // their allocations go; not while they are held or sold. In the order of their units
 	Resize  []Resize
 	Kind    LogKind
 	By      string

@@ -3,39 +3,36 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/rowlock/rowlock/internal/inventory"
 )
 
-// stageRowsMax bounds how many allocations one turn inserts, so that publishing a large house keeps no
-// buyer of another event waiting for more than a few hundredths of a second.
-const stageRowsMax = 4_096
-
-const unitsEnd = inventory.Unit(math.MaxInt32) // behind every unit
-
-// Alter implements inventory.Ledger. Allocations of a draft that is published are inserted ahead, a part
-// a transaction, for nobody can see them; all else is one transaction.
-func (s *Store) Alter(_ context.Context, event string, a inventory.Alteration) (result inventory.AlterResult, err error) {
-	staged := a.Kind == inventory.LogPublished && len(a.Insert) > stageRowsMax
-	if staged {
-		s.staging.Lock() // of two that publish one event, parts must not mix
-		defer s.staging.Unlock()
-		if err := s.stage(event, a); err != nil {
-			return result, err
-		}
+// Alter implements inventory.Ledger. Many allocations of a draft that is published, or of the map that an
+// event moves to, are inserted ahead, a part a transaction (stage.go); all else is one transaction.
+func (s *Store) Alter(_ context.Context, event string, a inventory.Alteration) (inventory.AlterResult, error) {
+	if len(a.Insert) > s.stageMax && (a.Kind == inventory.LogPublished || a.Kind == inventory.LogRemapped) {
+		return s.alterInParts(event, a)
 	}
+	return s.alterAtOnce(event, a, false)
+}
+
+// alterAtOnce is an alteration's one transaction, or the last of them when its allocations lie ready.
+func (s *Store) alterAtOnce(event string, a inventory.Alteration, ready bool) (result inventory.AlterResult, err error) {
 	err = s.altering(event, func(now inventory.Instant, e *cachedEvent) error {
-		result, err = s.alter(now, e, a, staged)
+		result, err = s.alter(now, e, a, ready)
 		return err
+	}, func(error) {
+		s.terms.Delete(event)
+		s.forget(event)
 	})
 	return result, err
 }
 
-// altering runs fn in a transaction that changes an event.
-func (s *Store) altering(event string, fn func(inventory.Instant, *cachedEvent) error) error {
+// altering runs fn in a transaction that is about an event. Before the next writer's turn, after is told
+// how that ended.
+func (s *Store) altering(event string, fn func(inventory.Instant, *cachedEvent) error, after func(error)) error {
 	return s.writing("alter", func(begin func() error) error {
 		if err := begin(); err != nil {
 			return err
@@ -49,49 +46,13 @@ func (s *Store) altering(event string, fn func(inventory.Instant, *cachedEvent) 
 			return err
 		}
 		return fn(now, cached)
-	}, func(error) {
-		s.terms.Delete(event)
-		s.forget(event)
-	})
+	}, after)
 }
 
-// stage inserts the allocations of a draft, each part in a transaction of its own that takes the place
-// of whatever an earlier attempt left in its span. A draft shows no allocation and sells none, so what
-// a crash leaves half done is as if it were not there.
-func (s *Store) stage(event string, a inventory.Alteration) error {
-	for from := 0; from < len(a.Insert); from += stageRowsMax {
-		part := a.Insert[from:min(from+stageRowsMax, len(a.Insert))]
-		low, high := inventory.Unit(0), unitsEnd // the first and the last part reach beyond their rows
-		if from > 0 {
-			low = part[0].Unit
-		}
-		if end := from + len(part); end < len(a.Insert) {
-			high = a.Insert[end].Unit
-		}
-		err := s.altering(event, func(now inventory.Instant, e *cachedEvent) error {
-			r := &rows{c: s.writer, n: e.n, now: now}
-			if err := r.refuseAlteration(e.event, a); err != nil {
-				return err
-			}
-			if e.event.Terms.State != inventory.Draft {
-				return fmt.Errorf("sqlite: event %s is published twice", event)
-			}
-			if err := s.writer.exec("drop_allocations", e.n, low, high); err != nil {
-				return err
-			}
-			return s.writer.insertAllocations(e.n, part)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Store) alter(now inventory.Instant, cached *cachedEvent, a inventory.Alteration, staged bool) (result inventory.AlterResult, err error) {
+func (s *Store) alter(now inventory.Instant, cached *cachedEvent, a inventory.Alteration, ready bool) (result inventory.AlterResult, err error) {
 	c, n := s.writer, cached.n
 	result.Now = now
-	r := &rows{c: c, n: n, now: now}
+	r := cached.rows(c, now)
 	if err := r.refuseAlteration(cached.event, a); err != nil {
 		return result, err
 	}
@@ -102,10 +63,8 @@ func (s *Store) alter(now inventory.Instant, cached *cachedEvent, a inventory.Al
 	if version, err = c.takeAway(r, version, cached.event, a); err != nil {
 		return result, err
 	}
-	if !staged {
-		if err := c.insert(n, cached.event.Terms.State, a); err != nil {
-			return result, err
-		}
+	if err := c.bringIn(n, cached.event, a, ready); err != nil {
+		return result, err
 	}
 	if err := c.writeAlteration(n, a); err != nil {
 		return result, err
@@ -144,14 +103,9 @@ func (r *rows) refuseAlteration(now *inventory.Event, a inventory.Alteration) er
 // takeAway drops allocations and makes areas smaller or larger. What is free goes by one statement each,
 // which is its own guard; only what is not is judged, and if it may go its lapsed holds go first.
 func (c *conn) takeAway(r *rows, version int64, e *inventory.Event, a inventory.Alteration) (int64, error) {
-	var used []inventory.Unit
-	for _, u := range a.Drop {
-		if err := c.exec("drop_free_allocation", r.n, u); err != nil {
-			return version, err
-		}
-		if c.Changes() == 0 {
-			used = append(used, u)
-		}
+	used, err := c.dropFree(r, a.Drop)
+	if err != nil {
+		return version, err
 	}
 	if len(used)+len(a.Resize) == 0 {
 		return version, nil
@@ -163,12 +117,11 @@ func (c *conn) takeAway(r *rows, version int64, e *inventory.Event, a inventory.
 	if refusal != nil {
 		return version, refusal
 	}
-	version, err := c.write(r.n, r.now, version, eff)
-	if err != nil {
+	if version, err = c.write(r.n, r.now, version, eff); err != nil {
 		return version, err
 	}
 	for _, u := range used {
-		if err := c.execOne("drop_free_allocation", r.n, u); err != nil {
+		if err := c.execOne("drop_free_allocations", r.n, u, u+1); err != nil {
 			return version, err
 		}
 	}
@@ -178,6 +131,35 @@ func (c *conn) takeAway(r *rows, version int64, e *inventory.Event, a inventory.
 		}
 	}
 	return version, nil
+}
+
+// dropFree drops those allocations that are free, a statement a run of units, and returns the others.
+func (c *conn) dropFree(r *rows, drop []inventory.Unit) (used []inventory.Unit, err error) {
+	for len(drop) > 0 {
+		run := 1
+		for run < len(drop) && drop[run] == drop[run-1]+1 {
+			run++
+		}
+		low, high := drop[0], drop[run-1]+1
+		if err := c.exec("drop_free_allocations", r.n, low, high); err != nil {
+			return nil, err
+		}
+		if gone := int(c.Changes()); gone < run {
+			before := len(used)
+			err := c.each("allocated_units", func(st *sqlite3.Stmt) bool {
+				used = append(used, inventory.Unit(st.ColumnInt64(0)))
+				return true
+			}, r.n, low, high)
+			if err != nil {
+				return nil, err
+			}
+			if left := len(used) - before; gone+left != run {
+				return nil, fmt.Errorf("sqlite: of %d allocations %d were dropped and %d are left", run, gone, left)
+			}
+		}
+		drop = drop[run:]
+	}
+	return used, nil
 }
 
 func (c *conn) writeAlteration(n int64, a inventory.Alteration) error {
@@ -201,25 +183,4 @@ func (c *conn) writeAlteration(n int64, a inventory.Alteration) error {
 		return err
 	}
 	return c.exec("end_holds", n)
-}
-
-// insert makes new allocations. An event that is no longer a draft has those and no others: what an
-// attempt to publish it left behind would come to light.
-func (c *conn) insert(n int64, was inventory.State, a inventory.Alteration) error {
-	if was == inventory.Draft && a.Event.Terms.State != inventory.Draft {
-		if err := c.exec("drop_allocations", n, inventory.Unit(0), unitsEnd); err != nil {
-			return err
-		}
-	}
-	return c.insertAllocations(n, a.Insert)
-}
-
-func (c *conn) insertAllocations(n int64, rows []inventory.Allocation) error {
-	for i := range rows {
-		al := &rows[i]
-		if err := c.exec("insert_allocation", n, al.Unit, al.Key, al.Seat, al.Class, al.Capacity); err != nil {
-			return err
-		}
-	}
-	return nil
 }

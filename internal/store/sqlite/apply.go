@@ -217,7 +217,7 @@ func (s *Store) judgeAndWrite(sh *sheet, judge judgement, begin func() error) (*
 }
 
 func (s *Store) judge(now inventory.Instant, sh *sheet, judge judgement, begin func() error) (*inventory.Effects, error) {
-	r := &sheetRows{rows: rows{c: s.writer, n: sh.n, now: now, begin: begin}, sheet: sh}
+	r := &sheetRows{rows: rows{c: s.writer, n: sh.n, left: len(sh.event.Former), now: now, begin: begin}, sheet: sh}
 	eff := judge(now, &sh.event.Terms, r)
 	return eff, r.err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rowlock/rowlock/internal/inventory"
 	"github.com/rowlock/rowlock/internal/seatmap"
+	"github.com/rowlock/rowlock/internal/store/sqlite"
 	"github.com/rowlock/rowlock/internal/store/storetest"
 )
 
@@ -186,8 +187,7 @@ func BenchmarkRepaint10000(b *testing.B) {
 func BenchmarkDrop10000(b *testing.B) {
 	h := newBenchHouse(b)
 	held := h.holdsTheWriter(b, func(a *inventory.Alteration, round int) {
-		a.Kind = inventory.LogRemapped
-		for u := range inventory.Unit(10_000) {
+		for u := range inventory.Unit(10_000) { // an alteration of no kind that comes in parts
 			if round%2 == 0 {
 				a.Drop = append(a.Drop, u*6)
 			} else {
@@ -230,22 +230,64 @@ func BenchmarkOthersDuringPublish60000(b *testing.B) {
 	b.ReportMetric(float64(busy.Microseconds())/1000, "ms-publishing")
 }
 
-// longestClaim claims and lets go, one after the other, while something goes on.
+// BenchmarkBuyersDuringNewMap60000 reports the longest that a buyer waited while his event moved to a map on
+// which all but one of 60,000 seats are new, in parts and in one transaction, beside the longest he waited
+// while nothing moved.
+func BenchmarkBuyersDuringNewMap60000(b *testing.B) {
+	b.Run("in-parts", func(b *testing.B) { benchNewMap(b, sqlite.StageRowsMax) })
+	b.Run("at-once", func(b *testing.B) { benchNewMap(b, 60_000) })
+}
+
+func benchNewMap(b *testing.B, partRows int) {
+	var quiet, busy time.Duration
+	for b.Loop() {
+		b.StopTimer()
+		h := newBenchHouse(b)
+		h.store.SetStageRows(partRows)
+		m := seatmap.Grid(600, 100)
+		for i := range m.Sections {
+			for j := range m.Sections[i].Rows {
+				for k := range m.Sections[i].Rows[j].Seats {
+					m.Sections[i].Rows[j].Seats[k].Key += "B"
+				}
+			}
+		}
+		m.Sections[0].Rows[0].Seats[0].Key = "S1-1-1"
+		to := h.newMap(b, m)
+		b.StartTimer()
+		quiet = max(quiet, longestClaim(b, h, func() { <-time.After(quietTime) }))
+		busy = max(busy, longestClaim(b, h, func() {
+			if err := h.moveTo(b, to); err != nil {
+				b.Error(err)
+			}
+		}))
+	}
+	b.ReportMetric(float64(quiet.Microseconds())/1000, "ms-quiet")
+	b.ReportMetric(float64(busy.Microseconds())/1000, "ms-moving")
+}
+
+// longestClaim claims and lets go, one after the other, while something goes on. The first, for which the
+// map is read, does not count.
 func longestClaim(b *testing.B, h *house, during func()) (longest time.Duration) {
 	var done atomic.Bool
 	var wg sync.WaitGroup
+	claim := func() (took time.Duration) {
+		start := time.Now()
+		v, err := h.service.Claim(b.Context(), claimOf(h, "S1-1-1"))
+		took = time.Since(start)
+		if err == nil {
+			err = h.service.Release(b.Context(), inventory.HoldRef{Event: h.event, Token: v.Token})
+		}
+		if err != nil {
+			b.Error(err)
+			done.Store(true)
+		}
+		return took
+	}
+	claim()
 	wg.Go(func() {
 		for !done.Load() {
-			start := time.Now()
-			v, err := h.service.Claim(b.Context(), claimOf(h, "S1-1-1"))
-			longest = max(longest, time.Since(start))
-			if err == nil {
-				err = h.service.Release(b.Context(), inventory.HoldRef{Event: h.event, Token: v.Token})
-			}
-			if err != nil {
-				b.Error(err)
-				return
-			}
+			longest = max(longest, claim())
 		}
 	})
 	during()

@@ -163,7 +163,7 @@ func (s *Store) compareSheet(sh *sheet, note func(format string, args ...any)) e
 	if version != sh.version {
 		note("version %d, not %d", version, sh.version)
 	}
-	r := &rows{c: s.writer, n: sh.n}
+	r := &rows{c: s.writer, n: sh.n, left: len(sh.event.Former)}
 	for u, is := range sh.units {
 		if !is.read {
 			continue
@@ -192,11 +192,14 @@ func (s *Store) compareSheet(sh *sheet, note func(format string, args ...any)) e
 	return errors.Join(r.err, err)
 }
 
-// StageRowsMax is how many allocations one part of a publishing has.
+// StageRowsMax is how many allocations one part of a publishing or of a new map has.
 const StageRowsMax = stageRowsMax
 
-// StageParts does the first parts of a publishing, and no more.
+// SetStageRows makes parts of another size.
+func (s *Store) SetStageRows(rows int) { s.stageMax = rows }
+
+// StageParts does the first parts of a publishing or of a move to a new map, and no more.
 func (s *Store) StageParts(event string, a inventory.Alteration, parts int) error {
-	a.Insert = a.Insert[:parts*stageRowsMax]
+	a.Insert = a.Insert[:min(parts*s.stageMax, len(a.Insert))]
 	return s.stage(event, a)
 }

@@ -14,6 +14,7 @@ import (
 
 // house is a store with one organizer and one event on sale: 4 rows of 10 seats, and an area of 5.
 type house struct {
+	file    string
 	store   *sqlite.Store
 	records *records.Records
 	service *inventory.Service
@@ -29,7 +30,7 @@ func openHouse(t testing.TB, path string) *house {
 		t.Fatal(err)
 	}
 	closeAfter(t, store)
-	h := &house{store: store, records: records.New(store)}
+	h := &house{file: path, store: store, records: records.New(store)}
 	h.service = storetest.NewService(store, h.records)
 	return h
 }

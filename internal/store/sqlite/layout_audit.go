@@ -12,7 +12,8 @@ import (
 
 // auditLayouts proves that the units of every published event are what its maps say: an allocation
 // stands on the map under its own key and is on sale in a way that the event has, and whatever a
-// ticket is for has a name, though it may be gone. No query can tell, for the numbers are not stored.
+// ticket is for has a name, though it may be gone. What was put there for a map that is not in use yet
+// has neither holds nor tickets. No query can tell, for the numbers are not stored.
 func auditLayouts(c *conn, yield func(inventory.Breach, error) bool) error {
 	type published struct {
 		n     int64
@@ -41,7 +42,7 @@ func auditLayouts(c *conn, yield func(inventory.Breach, error) bool) error {
 			stopped = !yield(inventory.Breach{Promise: 9, Event: e.event.ID, What: "units: " + what}, nil)
 			return !stopped
 		}
-		if err := auditUnits(c, e.n, &e.event.Terms, layout, report); err != nil {
+		if err := auditUnits(c, e.n, e.event, layout, report); err != nil {
 			return err
 		}
 		if stopped {
@@ -52,18 +53,22 @@ func auditLayouts(c *conn, yield func(inventory.Breach, error) bool) error {
 }
 
 // auditUnits looks at an event's allocations and at what its tickets are for, until report has enough.
-func auditUnits(c *conn, n int64, terms *inventory.Terms, l *inventory.Layout, report func(what string) bool) error {
+func auditUnits(c *conn, n int64, e *inventory.Event, l *inventory.Layout, report func(what string) bool) error {
 	more := true
 	err := c.each("allocation_keys", func(st *sqlite3.Stmt) bool {
 		u, key, seat, class := inventory.Unit(st.ColumnInt64(0)), st.ColumnText(1), st.ColumnInt(2) == 1, st.ColumnInt(3)
 		name, _ := l.Name(u)
 		_, on := l.Place(u)
 		switch {
+		case st.ColumnInt(4) > len(e.Former):
+			if st.ColumnInt64(5) > 0 {
+				more = report(fmt.Sprintf("unit %d (%s) is held or sold ahead of its map", u, key))
+			}
 		case !on:
 			more = report(fmt.Sprintf("unit %d (%s) has an allocation and no place on the map", u, key))
 		case seat && name.Seat != key || !seat && name.Area != key:
 			more = report(fmt.Sprintf("unit %d is %q in its allocation and %q on the map", u, key, name.Seat+name.Area))
-		case !sold(terms, class):
+		case !sold(&e.Terms, class):
 			more = report(fmt.Sprintf("unit %d (%s) is on sale in way %d, which the event does not have", u, key, class))
 		}
 		return more

@@ -26,21 +26,28 @@ SELECT version FROM positions WHERE event = ?
 UPDATE positions SET version = ? WHERE event = ?
 
 -- name: allocation
-SELECT key, seat, class, capacity, held, reserved FROM allocations WHERE event = ? AND unit = ?
+-- The last parameter here and in board: how many maps the event has left behind.
+SELECT key, seat, class, capacity, held, reserved FROM allocations WHERE event = ? AND unit = ? AND since <= ?
 
 -- name: move_allocation
 UPDATE allocations SET held = held + ?, reserved = reserved + ? WHERE event = ? AND unit = ?
 
 -- name: insert_allocation
-INSERT INTO allocations (event, unit, key, seat, class, capacity) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO allocations (event, unit, key, seat, class, capacity, since) VALUES (?, ?, ?, ?, ?, ?, ?)
 
--- name: drop_free_allocation
--- Nothing is dropped that is held or sold: whoever drops looks at how many rows went.
-DELETE FROM allocations WHERE event = ? AND unit = ? AND held = 0 AND reserved = 0
+-- name: drop_free_allocations
+-- From a unit to before another. Nothing is dropped that is held or sold: whoever drops looks at how many rows went.
+DELETE FROM allocations WHERE event = ? AND unit >= ? AND unit < ? AND held = 0 AND reserved = 0
 
--- name: drop_allocations
--- Of a draft, which has neither holds nor tickets: from a unit to before another.
-DELETE FROM allocations WHERE event = ? AND unit >= ? AND unit < ?
+-- name: allocated_units
+SELECT unit FROM allocations WHERE event = ? AND unit >= ? AND unit < ?
+
+-- name: drop_staged
+-- Rows that do not count yet: of maps after the second parameter, and no more of them than the third.
+DELETE FROM allocations WHERE event = ?1 AND unit IN (SELECT unit FROM allocations WHERE event = ?1 AND since > ?2 LIMIT ?3)
+
+-- name: count_staged
+SELECT count(*) FROM allocations WHERE event = ? AND since > ?
 
 -- name: resize_allocation
 UPDATE allocations SET capacity = ? WHERE event = ? AND unit = ? AND seat = 0
@@ -171,14 +178,14 @@ SELECT a.unit, a.capacity, a.held - coalesce(l.q, 0), a.reserved, a.class, a.sea
 FROM allocations a LEFT JOIN (
   SELECT unit, sum(quantity) AS q FROM hold_lines WHERE event = ?1 AND deadline <= ?2 GROUP BY unit
 ) l ON l.unit = a.unit
-WHERE a.event = ?1 ORDER BY a.unit
+WHERE a.event = ?1 AND a.since <= ?3 ORDER BY a.unit
 
 -- name: published_all
 -- Events that show their allocations: for the audit.
 SELECT n, doc, state FROM events WHERE state <> 'draft'
 
 -- name: allocation_keys
-SELECT unit, key, seat, class FROM allocations WHERE event = ?
+SELECT unit, key, seat, class, since, held + reserved FROM allocations WHERE event = ?
 
 -- name: ticket_units
 SELECT unit, id FROM tickets WHERE event = ?

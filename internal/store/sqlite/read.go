@@ -76,7 +76,7 @@ func (s *Store) snapshot(c *conn, event string) (*rows, *inventory.Event, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	return &rows{c: c, n: cached.n, now: now}, cached.event, nil
+	return cached.rows(c, now), cached.event, nil
 }
 
 // Board implements inventory.Store.
@@ -101,7 +101,7 @@ func (s *Store) Board(ctx context.Context, event string) (*inventory.Board, erro
 				Class: st.ColumnInt(4), Seat: st.ColumnInt(5) == 1,
 			}
 			return true
-		}, r.n, r.now)
+		}, r.n, r.now, r.left)
 	})
 	return b, err
 }

@@ -11,9 +11,15 @@ import (
 type rows struct {
 	c     *conn
 	n     int64 // the event's number
+	left  int   // how many maps it has left behind: allocations of later ones are not there
 	now   inventory.Instant
 	begin func() error // begins the transaction if it has not begun; nil when it has
 	err   error
+}
+
+// rows are those of an event, in a transaction that has begun.
+func (e *cachedEvent) rows(c *conn, now inventory.Instant) *rows {
+	return &rows{c: c, n: e.n, left: len(e.event.Former), now: now}
 }
 
 // ready begins the transaction before its first statement, and reports whether anything may be read.
@@ -39,7 +45,7 @@ func (r *rows) Allocation(u inventory.Unit) (a inventory.Allocation, ok bool) {
 			Unit: u, Key: st.ColumnText(0), Seat: st.ColumnInt(1) == 1, Class: st.ColumnInt(2),
 			Capacity: st.ColumnInt64(3), Held: st.ColumnInt64(4), Reserved: st.ColumnInt64(5),
 		}
-	}, r.n, u)
+	}, r.n, u, r.left)
 	return a, ok
 }
 

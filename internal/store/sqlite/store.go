@@ -61,7 +61,7 @@ type Store struct {
 	locked os.FileInfo // of lock: which file it is
 	logged os.FileInfo // of the log beside it
 
-	staging sync.Mutex // one event at a time is published in parts; taken before write
+	staging sync.Mutex // one event at a time gets allocations in parts; taken before write
 	write   sync.Mutex // one writer at a time, in Go, so that waiting costs no polling
 	writer  *conn      // nil when opened for reading
 	worn    bool       // the writer met what it may not get over, and is replaced before it is used again
@@ -79,7 +79,8 @@ type Store struct {
 	closing  sync.Once
 	closed   chan struct{}
 
-	walMax int64 // bytes; walBytesMax, but in tests
+	walMax   int64 // bytes; walBytesMax, but in tests
+	stageMax int   // rows; stageRowsMax, but in tests
 }
 
 // medium is where a store's files are and how what is written becomes durable.
@@ -189,7 +190,7 @@ func openExisting(ctx context.Context, path string, writable bool) (*Store, erro
 func open(ctx context.Context, m medium, writable bool) (*Store, error) {
 	s := &Store{
 		medium: m, epoch: newEpoch(), readers: make(chan *conn, readersMax), closed: make(chan struct{}),
-		sheets: make(map[string]*sheet), bounds: boundsOfSheets(), walMax: walBytesMax,
+		sheets: make(map[string]*sheet), bounds: boundsOfSheets(), walMax: walBytesMax, stageMax: stageRowsMax,
 	}
 	if err := m.refuseForeign(writable); err != nil {
 		return nil, err
