@@ -25,7 +25,7 @@ type benchCommand struct {
 	URL []string `help:"Server to run against, without what it is compared with; omitted, servers are started, on temporary files. Repeatable, for servers on one store." placeholder:"URL"`
 	Key string   `help:"Organizer's key for --url." env:"ROWLOCK_KEY" placeholder:"KEY"`
 
-	Scenario    []string `help:"Scenario to run, by name; repeatable. Omitted, all, in about three minutes." placeholder:"NAME"`
+	Scenario    []string `help:"Scenario to run, by name; repeatable. Omitted, all, in about four minutes." placeholder:"NAME"`
 	List        bool     `help:"List the scenarios and what they do, then exit."`
 	Connections int      `help:"Callers at once, each with a connection of its own, at most 512." default:"256"`
 	Seconds     float64  `help:"Length of each run, at most 300." default:"1"`

@@ -42,6 +42,7 @@ type arena struct {
 	buyers     []*client.Client // one a URL, without a key
 	transport  *http.Transport
 	plan       *seatmap.Plan
+	venue      string
 	mapID      string
 	events     []string
 }
@@ -96,7 +97,7 @@ func (a *arena) furnish(ctx context.Context, m *seatmap.Map) error {
 	if err != nil {
 		return fmt.Errorf("a map: %w", err)
 	}
-	a.mapID, a.plan = made.ID, seatmap.NewPlan(m)
+	a.venue, a.mapID, a.plan = venue.ID, made.ID, seatmap.NewPlan(m)
 	return nil
 }
 

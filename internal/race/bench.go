@@ -64,8 +64,8 @@ type BenchConfig struct {
 	Profiles string
 }
 
-// target is what a figure of an arm should be: of another arm's figure in the same repeat, or, with no
-// such arm, itself.
+// target is what a figure of an arm should be: of another arm's figure in the same repeat, or more than
+// that of the quiet arm, or, with no such arm, itself.
 type target struct {
 	figure, arm, against string
 	least, most          float64 // 0: no bound

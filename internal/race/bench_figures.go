@@ -81,7 +81,7 @@ func middle(values []float64) float64 {
 }
 
 // judgeTargets compares figures with targets: the median of the ratios within a repeat, since what
-// runs one after the other has the same machine, or the median of a figure itself. A target whose arm
+// runs one after the other has the same machine, or of the differences, or the median of a figure itself. A target whose arm
 // or whose other arm was not there is left out.
 func judgeTargets(targets []target, arms []ArmFigures) []TargetResult {
 	find := func(name string) []Figures {
@@ -94,6 +94,7 @@ func judgeTargets(targets []target, arms []ArmFigures) []TargetResult {
 	}
 	var results []TargetResult
 	for _, t := range targets {
+		added := t.against == quietArm
 		runs, others := find(t.arm), find(t.against)
 		var values []float64
 		for i, run := range runs {
@@ -103,7 +104,9 @@ func judgeTargets(targets []target, arms []ArmFigures) []TargetResult {
 				if i < len(others) {
 					other = others[i][t.figure]
 				}
-				v, ok = v/other, other > 0
+				if v, ok = v/other, other > 0; added && ok {
+					v = run[t.figure] - other
+				}
 			}
 			if ok {
 				values = append(values, v)
@@ -113,7 +116,7 @@ func judgeTargets(targets []target, arms []ArmFigures) []TargetResult {
 			continue
 		}
 		r := TargetResult{
-			Figure: t.figure, Arm: t.arm, Against: t.against, Least: t.least, Most: t.most,
+			Figure: t.figure, Arm: t.arm, Against: t.against, Least: t.least, Most: t.most, Added: added,
 			Got: middle(values), Lowest: slices.Min(values), Highest: slices.Max(values),
 		}
 		r.Met = (t.least == 0 || r.Got >= t.least) && (t.most == 0 || r.Got <= t.most)

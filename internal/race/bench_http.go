@@ -25,6 +25,7 @@ type field struct {
 	hot      string   // the key of the seat that was dealt first
 	capacity int64
 	known    *client.Report // as it was when the last run was over
+	moves    int            // to another map, so far
 }
 
 // openArm opens a server of a make; nil when the stage has none.
@@ -160,7 +161,7 @@ func (f *field) compare(ctx context.Context, runs ...*tally) ([]string, error) {
 	v.conserved(o, before.Held+t.counts[opHold]-t.counts[opRelease]-t.counts[opOrder], before.Reserved+t.counts[opOrder])
 	was, _ := inventory.ParsePosition(before.Position)
 	is, _ := inventory.ParsePosition(report.Position)
-	if moved, said := is.Version-was.Version, t.counts[opHold]+t.counts[opRelease]+t.counts[opOrder]; moved != said || is.Epoch != was.Epoch {
+	if moved, said := is.Version-was.Version, t.counts[opHold]+t.counts[opRelease]+t.counts[opOrder]+t.counts[opChange]; moved != said || is.Epoch != was.Epoch {
 		v.breach(9, "the log has %d entries of what the answers say was done %d times", moved, said)
 	}
 	return v.breaches, nil
@@ -172,6 +173,7 @@ type load struct {
 	callers int // 0: as many as there are connections
 	claims  func(f *field, caller, callers int) []client.HoldRequest
 	cycle   func(*caller) cycle
+	beside  func(context.Context, *tally) // what an organizer does meanwhile; nil for nothing
 }
 
 // The loads.
@@ -252,13 +254,21 @@ func (l load) run(ctx context.Context, c BenchConfig, arm *Arm, f *field, checke
 		return nil, nil, err
 	}
 	own := processorTime()
+	organizer, done := new(tally), make(chan struct{})
+	go func() {
+		defer close(done)
+		if l.beside != nil {
+			l.beside(ctx, organizer)
+		}
+	}()
 	measured, warm, took := drive(ctx, pace{c.Duration, c.Rate}, cycles)
+	<-done
 	own = processorTime() - own
 	after, err := arm.processorTime(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if breaches := append(warm.strangers(), measured.strangers()...); len(breaches) > 0 {
+	if breaches := slices.Concat(warm.strangers(), measured.strangers(), organizer.strangers()); len(breaches) > 0 {
 		return nil, breaches, nil // of what was not answered nobody knows whether it happened
 	}
 	figures := measured.figures(l.kind, took)
@@ -269,7 +279,7 @@ func (l load) run(ctx context.Context, c BenchConfig, arm *Arm, f *field, checke
 	if !checked {
 		return figures, nil, nil
 	}
-	breaches, err := f.check(ctx, keepers, measured, warm)
+	breaches, err := f.check(ctx, keepers, measured, warm, organizer)
 	return figures, breaches, err
 }
 
@@ -283,13 +293,9 @@ func (a *Arm) processorTime(ctx context.Context) (time.Duration, error) {
 
 // contender makes an arm of a scenario.
 func (l load) contender(b *bench, name string, arm *Arm, f *field, checked bool) contender {
-	c := contender{name: name, profile: arm.Profile, run: func(ctx context.Context) (Figures, []string, error) {
+	return contender{name: name, profile: arm.Profile, audit: arm.auditor(), run: func(ctx context.Context) (Figures, []string, error) {
 		return l.run(ctx, b.config, arm, f, checked)
 	}}
-	if arm.Audit != nil {
-		c.audit = func(ctx context.Context) Audit { return audit(ctx, arm.Target) }
-	}
-	return c
 }
 
 // openStanding opens a server of a make with an event that is about a tenth full.

@@ -44,12 +44,13 @@ type ArmFigures struct {
 	Runs   []Figures `json:"runs"`
 }
 
-// TargetResult is a figure beside what it should be: a ratio when Against names an arm, and otherwise
-// the figure itself. Least and Most are 0 for no bound.
+// TargetResult is a figure beside what it should be: when Against names an arm a ratio, or with Added the
+// difference, and otherwise the figure itself. Least and Most are 0 for no bound.
 type TargetResult struct {
 	Figure  string  `json:"figure"`
 	Arm     string  `json:"arm"`
 	Against string  `json:"against,omitzero"`
+	Added   bool    `json:"added,omitzero"`
 	Least   float64 `json:"least,omitzero"`
 	Most    float64 `json:"most,omitzero"`
 	Got     float64 `json:"got"` // the median
@@ -162,7 +163,10 @@ func (t TargetResult) String() string {
 		}
 	}
 	text := fmt.Sprintf("%s of %s: %s", title, t.Arm, number(t.Got))
-	if t.Against != "" {
+	switch {
+	case t.Added:
+		text = fmt.Sprintf("%s, %s more than %s: %s", title, t.Arm, t.Against, number(t.Got))
+	case t.Against != "":
 		text = fmt.Sprintf("%s, %s against %s: %s×", title, t.Arm, t.Against, number(t.Got))
 	}
 	text += fmt.Sprintf(" (%s to %s)", number(t.Lowest), number(t.Highest))

@@ -17,6 +17,7 @@ const (
 	publishSecondsMax = 2.0   // 60,000 allocations
 	boardMSMax        = 1.0   // 60,000 seats
 	boardBytesMax     = 16000 // the same on the wire, head included
+	addedMSMax        = 100.0 // that a buyer waits for an organizer
 )
 
 // scenarios lists the benches. Arms stand in the order in which they take turns.
@@ -80,6 +81,7 @@ func scenarios() []scenario {
 			[]target{{P50, boardInside, "", 0, boardMSMax}, {P50, boardHTTP, "", 0, boardMSMax}, {Bytes, boardHTTP, "", 0, boardBytesMax}},
 			openBoards,
 		},
+		changesScenario(),
 		{
 			"memory", "what one more event of 60,000 seats weighs that is on sale, has been looked at, and is left alone",
 			nil, openMemory,

@@ -60,7 +60,7 @@ func TestEveryScenarioMeasuresItsArmsAndIsAudited(t *testing.T) {
 		"inside-rejections": RejectionsRate, "http-rejections": RejectionsRate, "http-orders": OrdersRate, "alone": P50,
 		"publish": Seconds, "board": P50, "memory": HeapWith,
 	}
-	arms := map[string]int{"http-area": 3, "http-seats": 3, "http-rejections": 3, "alone": 1, "publish": 1, "memory": 1}
+	arms := map[string]int{"http-area": 3, "http-seats": 3, "http-rejections": 3, "alone": 1, "publish": 1, "repaint": 5, "memory": 1}
 	for _, s := range report.Scenarios {
 		if len(s.Arms) != or(arms[s.Name], 2) || len(s.Audits) == 0 {
 			t.Errorf("%s has %d arms, and audits of %v", s.Name, len(s.Arms), s.Audits)

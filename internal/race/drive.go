@@ -21,6 +21,7 @@ const (
 	opRelease
 	opRejection
 	opBoard
+	opChange // of what is on sale, by the organizer: an entry of the log
 	opKinds
 )
 
