@@ -60,6 +60,9 @@ func (f *follower) poll() {
 		f.board = nil
 		return
 	}
+	if ch.Map != f.board.Map {
+		f.world.breach("promise 9: changes after a board of map %s are of map %s, and not to be read anew", f.board.Map, ch.Map)
+	}
 	f.board.Position, f.board.State = ch.Position, ch.State
 	for _, s := range ch.Seats {
 		shift := 2 * (s[0] % 4)
@@ -97,7 +100,7 @@ func (f *follower) converge() {
 		f.world.breach("promise 9: no board in calm weather: %v", err)
 		return
 	}
-	if f.board.Position != now.Position || f.board.State != now.State || string(f.board.Seats) != string(now.Seats) || !maps.Equal(f.board.Areas, now.Areas) {
+	if f.board.Position != now.Position || f.board.State != now.State || f.board.Map != now.Map || string(f.board.Seats) != string(now.Seats) || !maps.Equal(f.board.Areas, now.Areas) {
 		f.world.breach("promise 9: a map shows %+v, and the board is %+v", *f.board, now)
 	}
 }
@@ -138,7 +141,7 @@ func (w *world) calm(f *follower) {
 // takeAll: promise 2. Of what is free every unit is given to who asks for it, and then none is left.
 func (w *world) takeAll(p *person, f *follower, cancelled bool) {
 	free := basket{}
-	for i, seat := range seats() {
+	for i, seat := range w.shownOn(f.board).seats() {
 		if stateOf(f.board, i) == 0 {
 			free[seat] = 1
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -58,6 +59,7 @@ type ledger struct {
 	possible map[string][]stake       // whatever anybody may have had, by unit
 	given    map[string]time.Duration // when the cancelling of a ticket was first asked for
 	back     map[string]time.Duration // when it was answered
+	moves    []*op                    // to another map, that may have been made
 }
 
 // check holds the run to the promises.
@@ -68,13 +70,16 @@ func (w *world) check() {
 		given: make(map[string]time.Duration), back: make(map[string]time.Duration),
 	}
 	l.readCancellations()
+	l.readMoves()
 	l.readLives()
 	for _, h := range l.order {
 		l.follow(h)
 		l.suppose(h)
+		l.priced(h)
 	}
 	l.supposeUnknown()
 	l.exclusive()
+	l.staying()
 	for _, o := range w.ops {
 		l.plain(o)
 		l.refused(o)
@@ -265,8 +270,10 @@ func (l *ledger) supposeUnknown() {
 		want := o.want
 		if o.best > 0 {
 			want = basket{}
-			for _, seat := range seats() {
-				want[seat] = 1
+			for _, h := range houses() {
+				for _, seat := range h.seats() {
+					want[seat] = 1
+				}
 			}
 		}
 		for unit, quantity := range want {
@@ -278,11 +285,11 @@ func (l *ledger) supposeUnknown() {
 // exclusive: promises 1 and 2, as clients see them. What they can count on at any one moment is never more than there is.
 func (l *ledger) exclusive() {
 	for unit, stakes := range l.sure {
-		capacity := int64(1)
-		if unit == floor {
-			capacity = floorSize
-		}
 		for _, s := range stakes {
+			capacity := int64(1)
+			if unit == floor {
+				_, capacity = l.floors(s.from, s.from)
+			}
 			most := basket{} // by hold
 			for _, other := range stakes {
 				if other.from <= s.from && s.from < other.to-tick {
@@ -316,8 +323,21 @@ func (l *ledger) plain(o *op) {
 			l.breach("promise 2: %s hears that an event is not on sale that always was", o.kind)
 		}
 	}
-	if o.code == "INVALID" && o.kind == "change" && o.before != nil && !o.mayStillBeDone() {
-		l.breach("promise 3: a change of what the hold has is %d %v", o.status, o.problem.Errors)
+	if o.code == "INVALID" && (o.kind == "claim" || o.kind == "change" && o.before != nil && !o.mayStillBeDone()) {
+		l.unknownSeat(o)
+	}
+}
+
+// unknownSeat: a claim and a change are only wrong when they name a seat that is not on the map, and what a
+// living hold has is on it.
+func (l *ledger) unknownSeat(o *op) {
+	l.count("seat that is on another map")
+	asked := slices.Collect(maps.Keys(o.want))
+	if h := l.lives[o.hold]; h == nil || h.bought || !l.alive(h, o) {
+		asked = slices.AppendSeq(asked, maps.Keys(o.less))
+	}
+	if !l.lacks(o.sent-copyAge, o.answered, asked...) {
+		l.breach("promise 3: a %s of what there is, is %d %v", o.kind, o.status, o.problem.Errors)
 	}
 }
 
@@ -341,7 +361,7 @@ func (l *ledger) refused(o *op) {
 				l.breach("promise 2: client %d's %s of %v hears %q of %s, which nobody can have had", o.who, o.kind, o.sent, c.Reason, c.Seat)
 			}
 		case "sold_out":
-			if n := l.taken(o, c.Area, ""); n+*c.Requested <= floorSize || *c.Free >= *c.Requested {
+			if n, size := l.taken(o, c.Area, ""), l.floorOf(o); n+*c.Requested <= size || *c.Free >= *c.Requested {
 				l.breach("promise 2: %d of %s asked for, %d said to be free, %d can have been taken", *c.Requested, c.Area, *c.Free, n)
 			}
 		case "no_block":
@@ -350,7 +370,7 @@ func (l *ledger) refused(o *op) {
 				l.breach("promise 2: no %d seats together, and nobody can have had %s", o.best, free)
 			}
 		case "not_on_sale":
-			if c.Seat != painted {
+			if c.Seat != painted && !l.lacks(o.sent, o.answered, c.Seat) {
 				l.breach("promise 2: %s is said not to be on sale", c.Seat)
 			}
 		}
@@ -383,7 +403,7 @@ func (l *ledger) block(o *op) string {
 	for row := 0; row < len(all); row += rowSeats {
 		free := 0
 		for i, seat := range all[row : row+rowSeats] {
-			if seat == painted || l.taken(o, seat, "") > 0 {
+			if seat == painted || passing(seat) && l.lacks(o.sent-copyAge, o.answered, seat) || l.taken(o, seat, "") > 0 {
 				free = 0
 				continue
 			}
@@ -404,16 +424,28 @@ func (l *ledger) shown(o *op) {
 	if o.board == nil {
 		return
 	}
-	for i, seat := range seats() {
+	for i, seat := range l.shownOn(o.board).seats() {
 		if stateOf(o.board, i) != 0 {
 			continue
 		}
 		for _, s := range l.sure[seat] {
-			if s.covers(o.sent, o.answered) {
+			if s.covers(o.sent, o.answered) && !l.revived(l.lives[s.hold], o.answered) {
 				l.breach("promise 9: the board of %v..%v shows %s as free, which is in %s", o.sent, o.answered, seat, l.lives[s.hold])
 			}
 		}
 	}
+}
+
+// revived says that a hold may have lapsed by some time, and lived again when the clock stepped back. A board
+// that was read in between has its seats as free until something is written about them.
+func (l *ledger) revived(h *life, by time.Duration) bool {
+	for i, s := range l.clock.steps {
+		back := i > 0 && s.offset < l.clock.steps[i-1].offset && h.born < s.at && s.at < by
+		if back && !slices.ContainsFunc(h.leases, func(t lease) bool { return t.covers(s.at, s.at) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // stateOf is a seat's state on a board: 0 free, 1 held, 2 sold.
@@ -474,13 +506,15 @@ func (l *ledger) claimed(o *op) {
 
 // beside reports whether seats are one after the other in one row.
 func beside(got basket) bool {
-	all, run := seats(), 0
-	for i, seat := range all {
-		if i%rowSeats == 0 || got[seat] == 0 {
-			run = 0
-		}
-		if run += int(got[seat]); run == len(got) {
-			return true
+	for _, row := range append(houses()[0].rows, arriving()) {
+		run := 0
+		for _, seat := range row {
+			if got[seat] == 0 {
+				run = 0
+			}
+			if run += int(got[seat]); run == len(got) {
+				return true
+			}
 		}
 	}
 	return false

@@ -21,12 +21,13 @@ import (
 )
 
 // template is a file that every run begins with a copy of: an event of twelve seats and a floor of
-// five, on sale. Making it takes longer than a run.
+// five, on sale, and a second map for it. Making it takes longer than a run.
 type template struct {
 	dir    string // in memory where there is such a place
 	path   string
 	event  string
-	secret string // the organizer's key
+	maps   []string // that it moves between, as houses has them
+	secret string   // the organizer's key
 }
 
 // seedTokens makes every token and id the seed's.
@@ -72,29 +73,18 @@ func (h *template) furnish(t *testing.T) {
 		return made.ID
 	}
 	venue := post("/v1/venues", `{"name":"Test House"}`)
-	drawing := post("/v1/venues/"+venue+"/maps", drawing())
+	for _, house := range houses() {
+		h.maps = append(h.maps, post("/v1/venues/"+venue+"/maps", house.drawing()))
+	}
 	h.event = post("/v1/events", fmt.Sprintf(`{"name":"Gala","starts_at":"2099-05-01T17:30:00Z","time_zone":"Europe/Vienna","map":%q,"currency":"EUR",
-		"ticket_types":[{"id":"standard","name":"Standard","price":4500}],
+		"ticket_types":[{"id":"standard","name":"Standard","price":%d},{"id":"premium","name":"Premium","price":%d}],
 		"channels":[{"id":"sponsors","name":"Sponsors","access_codes":[%q]}],
 		"allocations":[{"where":{"all":true},"set":{"ticket_types":["standard"]}}],
 		"limits":{"hold_seconds":%d,"hold_seconds_max":%d,"units_per_hold":6,"units_per_buyer":8}}`,
-		drawing, openWith, int(holdTTL.Seconds()), int(holdLife.Seconds())))
+		h.maps[0], standardPrice, premiumPrice, openWith, int(holdTTL.Seconds()), int(holdLife.Seconds())))
 	post("/v1/events/"+h.event+"/publish", "")
 	post("/v1/events/"+h.event+"/open", "")
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func drawing() string {
-	row := func(label string, y int) string {
-		places := make([]string, rowSeats)
-		for n := range places {
-			places[n] = fmt.Sprintf(`{"label":"%d","x":%d,"y":%d}`, n+1, 10*n, y)
-		}
-		return fmt.Sprintf(`{"label":%q,"seats":[%s]}`, label, strings.Join(places, ","))
-	}
-	return fmt.Sprintf(`{"format":"rowlock-map/1","name":"Test House","focal_point":{"x":25,"y":0},
-		"sections":[{"key":"STALLS","name":"Stalls","rows":[%s,%s]}],"areas":[{"key":%q,"name":"Floor","capacity":%d}]}`,
-		row("A", 100), row("B", 110), floor, floorSize)
 }

@@ -40,6 +40,8 @@ func mutants() []mutant {
 			restarted: loseOrders,
 		},
 		{name: "a map that is not told", store: func(g *generation, _ int) inventory.Store { return &silent{altered{g.store}} }},
+		{name: "a move judged by an old snapshot", store: func(g *generation, node int) inventory.Store { return &oldSnapshot{altered{g.store}, g, node} }},
+		{name: "the price of today", store: func(g *generation, _ int) inventory.Store { return &todaysPrices{altered{g.store}} }},
 		{name: "holds that are left", store: func(g *generation, _ int) inventory.Store { return &unswept{altered{g.store}} }},
 	}
 }
@@ -105,7 +107,7 @@ func (m *checkThenSet) Apply(ctx context.Context, event string, batch []inventor
 // allAreas says that a hold has no seats: areas are counted, not set.
 func allAreas(h *inventory.Hold) bool {
 	for _, l := range h.Lines {
-		if int(l.Unit) < 2*rowSeats {
+		if l.Unit != floorUnit {
 			return false
 		}
 	}
@@ -136,7 +138,7 @@ func (m *losesToItself) Apply(ctx context.Context, event string, batch []invento
 			refusal := &inventory.Refusal{Code: inventory.AllocationUnavailable}
 			for _, l := range o.Hold.Lines {
 				c := inventory.Conflict{Unit: l.Unit, Requested: l.Quantity, Reason: inventory.ReasonHeld}
-				if int(l.Unit) >= 2*rowSeats {
+				if l.Unit == floorUnit {
 					c.Reason = inventory.ReasonSoldOut
 				}
 				refusal.Conflicts = append(refusal.Conflicts, c)

@@ -26,16 +26,8 @@ const (
 	openWith  = "open-sesame"
 )
 
-// seats are the event's, in the order of its map: two rows.
-func seats() []string {
-	var out []string
-	for _, row := range []string{"A", "B"} {
-		for n := range rowSeats {
-			out = append(out, fmt.Sprintf("STALLS-%s-%d", row, n+1))
-		}
-	}
-	return out
-}
+// seats are the event's when it begins, in the order of its map: two rows.
+func seats() []string { return houses()[0].seats() }
 
 // basket is how much of which unit, by key.
 type basket map[string]int64
@@ -65,6 +57,7 @@ type op struct {
 	// together: of best available, only seats beside one another will do.
 	together bool
 	before   basket // the hold's lines as the client knows them; nil when it does not
+	to       int    // move: to which of the houses
 	ttl      time.Duration
 
 	first, sent time.Duration // of any delivery of this request, of this one
@@ -352,6 +345,10 @@ func (p *person) claimSomething() {
 			body.Seats = append(body.Seats, seat)
 			o.want[seat] = 1
 		}
+		if p.world.climate.moves && p.chance(200) {
+			seat := arriving()[p.rng.IntN(newSeats)]
+			body.Seats, o.want[seat] = append(body.Seats, seat), 1
+		}
 	}
 	if kind >= 7 {
 		n := 1 + p.rng.Int64N(3)
@@ -469,6 +466,9 @@ func (p *person) change(h *owned) {
 // another picks something that the hold does not have.
 func (p *person) another(h *owned, want basket) *client.BasketPart {
 	all := append(seats(), floor)
+	if p.world.climate.moves {
+		all = append(all, arriving()...)
+	}
 	for {
 		unit := all[p.rng.IntN(len(all))]
 		if h.lines[unit] == 0 {
@@ -565,9 +565,12 @@ func (p *person) watch() {
 	p.ask(op{kind: "board"}, request{method: http.MethodGet, path: "/board"}, true)
 }
 
-// organize pauses and opens, repaints a seat, and seldom cancels it all.
+// organize pauses and opens, repaints, moves to another map and back, and seldom cancels it all.
 func (p *person) organize() {
-	for range 2 {
+	for round := range 2 {
+		if p.world.climate.moves {
+			p.move((round + 1) % 2)
+		}
 		p.doze(500*time.Millisecond, 5*time.Second)
 		p.settle("pause")
 		p.doze(50*time.Millisecond, time.Second)
@@ -576,6 +579,9 @@ func (p *person) organize() {
 			channel := []string{"sponsors", "public"}[p.rng.IntN(2)]
 			body := fmt.Sprintf(`{"where":{"seats":[%q]},"set":{"channel":%q}}`, painted, channel)
 			p.ask(op{kind: "repaint"}, request{method: http.MethodPatch, path: "/allocations", body: body, key: p.newKey()}, true)
+		}
+		if p.world.climate.reprice {
+			p.reprice()
 		}
 	}
 	if p.world.climate.cancelled > 0 {

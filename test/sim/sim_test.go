@@ -46,7 +46,8 @@ func sometimes() []string {
 		"HOLD_EXPIRED on confirm", "batch of more than one", "batch of more than one sale", "client gone in mid-request",
 		"clock step back with live holds", "crash with a command in flight", "delay past a batch's deadline",
 		"duplicate confirm while the first is in flight", "duplicate delivery",
-		"event cancelled", "event not on sale", "idempotent replay", "lapsed hold swept", "late delivery", "lost answer then found",
+		"event cancelled", "event not on sale",
+		"move refused for what is held or sold", "moved back to a map", "moved to another map", "repaint beside live holds", "seat that is on another map", "idempotent replay", "lapsed hold swept", "late delivery", "lost answer then found",
 		"no_block", "order", "rejected claim", "restart with resync", "retried batch finds its own effect", "seats apart",
 		"takeover of a lapsed hold", "ticket given back", "wrong token refused",
 	}

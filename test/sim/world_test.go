@@ -124,10 +124,12 @@ type climate struct {
 	lost, gone, twice, late    int // a request: never arrives, its client leaves, arrives twice, arrives again much later
 	crashes, steps, cancelled  int // how many
 	organizer, sweeps, repaint bool
+	moves, reprice             bool // to another map; of a row
 }
 
 func draw(rng *rand.Rand) climate {
 	c := climate{organizer: rng.IntN(3) > 0, sweeps: rng.IntN(4) > 0, repaint: rng.IntN(3) == 0}
+	c.moves, c.reprice = rng.IntN(2) == 0, rng.IntN(2) == 0
 	if rng.IntN(8) == 0 {
 		return c // fair weather
 	}
