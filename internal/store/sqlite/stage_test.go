@@ -297,3 +297,25 @@ func (h *house) takenBetween(t *testing.T, seat, to string) (taken *inventory.Ho
 	wg.Wait()
 	return taken, err
 }
+
+// TestAllocationsOfAnOlderFileCount opens a file whose allocations do not say from which map on they count.
+func TestAllocationsOfAnOlderFileCount(t *testing.T) {
+	h, large := stagedHouse(t)
+	held := h.claim(t, "S1-1-3")
+	if err := h.moveTo(t, large); err != nil {
+		t.Fatal(err)
+	}
+	before := h.board(t)
+	if err := h.store.Exec("ALTER TABLE allocations DROP COLUMN since; DELETE FROM goose_db_version WHERE version_id = 3"); err != nil {
+		t.Fatal(err)
+	}
+	again := h.reopened(t)
+	after := *again.board(t)
+	after.Now, after.Position.Epoch = before.Now, before.Position.Epoch
+	if !reflect.DeepEqual(&after, before) {
+		t.Errorf("the board has %d units, or other ones than the %d", len(after.Units), len(before.Units))
+	}
+	again.confirm(t, held)
+	again.claim(t, "S1-9-9")
+	again.audit(t)
+}
