@@ -29,7 +29,8 @@ SELECT l.event, l.number - json_array_length(l.entries) + 1 + e.key, e.value ->>
 FROM log l, json_each(l.entries) e;
 DROP TABLE log;
 ALTER TABLE log_of_entries RENAME TO log;
-DELETE FROM goose_db_version WHERE version_id = 2;
+ALTER TABLE allocations DROP COLUMN since;
+DELETE FROM goose_db_version WHERE version_id >= 2;
 `
 
 func TestTheLogOfAnOlderFileIsKept(t *testing.T) {
