@@ -74,7 +74,7 @@ func (s *Store) SetWALMax(bytes int64) { s.walMax = bytes }
 // ReadAllAlong keeps a snapshot open on one reading connection until stop is closed.
 func (s *Store) ReadAllAlong(ctx context.Context, begun chan<- struct{}, stop <-chan struct{}) error {
 	return s.read(ctx, func(c *conn) error {
-		_, err := c.one("clock", func(*sqlite3.Stmt) {})
+		_, err := c.one("position", func(*sqlite3.Stmt) {}, 1) // the clock alone takes no snapshot
 		close(begun)
 		<-stop
 		return err
@@ -104,7 +104,7 @@ type Medium struct {
 
 // OpenOn opens a file on another medium than the machine's disk.
 func OpenOn(ctx context.Context, path string, m Medium) (*Store, error) {
-	vfs.Register(m.Name, walFiles{m.Files})
+	vfs.Register(m.Name, newFiles(m.Files))
 	return openServer(ctx, medium{path: path, files: m.Name, synchronous: m.Synchronous, checkpoint: m.Checkpoint})
 }
 

@@ -88,7 +88,7 @@ type medium struct {
 	path        string
 	files       string // name of a virtual file system
 	synchronous string // FULL, or nothing acknowledged survives a power cut for sure
-	checkpoint  int    // pages in the log before they are copied back
+	checkpoint  int    // pages in the log before they are copied back; 0: they are not
 }
 
 // onDisk is the medium of every store but those of tests.
@@ -175,7 +175,9 @@ func openExisting(ctx context.Context, path string, writable bool) (*Store, erro
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
-	s, err := open(ctx, onDisk(path), writable)
+	m := onDisk(path)
+	m.checkpoint = 0 // what is copied back is flushed by the server, and only it could write that again (dbfile.go)
+	s, err := open(ctx, m, writable)
 	if err == nil {
 		if err = checkVersion(ctx, s.db); err != nil {
 			s.Close()

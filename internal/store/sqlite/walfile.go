@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/binary"
 	"io"
+	"sync"
 
 	"github.com/ncruces/go-sqlite3/util/vfsutil"
 	"github.com/ncruces/go-sqlite3/vfs"
@@ -14,19 +15,30 @@ const (
 	walBufferBytesMax  = 1 << 20
 )
 
-// register makes the file system that buffers write-ahead logs known to the driver. Again does nothing new.
-func register() { vfs.Register(vfsName, walFiles{vfs.Find("")}) }
+// register makes the store's file system known to the driver, once.
+var register = sync.OnceFunc(func() { vfs.Register(vfsName, newFiles(vfs.Find(""))) })
 
-// walFiles is the system's files, but that what a transaction appends to the write-ahead log is
-// written at once: SQLite writes two pieces a page, and a batch of random seats has a hundred pages.
-// Databases themselves are the system's own files.
-type walFiles struct{ vfs.VFS }
+// files is the system's files, but that what a transaction appends to the write-ahead log is written at
+// once (SQLite writes two pieces a page, and a batch of random seats has a hundred pages), and that what
+// is copied back from the log survives a flush that failed. Safe for concurrent use.
+type files struct {
+	vfs.VFS
+
+	mu     sync.Mutex
+	copied map[string]*copies // by path, of the databases that are open
+}
+
+func newFiles(system vfs.VFS) *files { return &files{VFS: system, copied: make(map[string]*copies)} }
 
 // OpenFilename implements vfs.VFSFilename.
-func (w walFiles) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+func (w *files) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	f, out, err := vfsutil.WrapOpenFilename(w.VFS, name, flags)
-	if err == nil && flags&vfs.OPEN_WAL != 0 {
+	switch {
+	case err != nil:
+	case flags&vfs.OPEN_WAL != 0:
 		f = &walFile{File: f}
+	case flags&vfs.OPEN_MAIN_DB != 0 && name != nil:
+		f = w.openDB(f, name.String())
 	}
 	return f, out, err
 }

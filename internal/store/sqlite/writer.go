@@ -137,15 +137,18 @@ func (s *Store) reopenWriter() error {
 }
 
 // fault keeps why a write failed, says what an operator must know of it, and makes what room there
-// is: the write-ahead log is begun anew once its pages are in the file. Called by who holds the writer.
+// is: the write-ahead log is begun anew once its pages are in the file, which is the server's to do. Called by
+// who holds the writer.
 func (s *Store) fault(err error) error {
 	explained := explain(s.path, err)
 	switch {
 	case errors.Is(explained, ErrCorrupt):
 		s.failure.Store(&failure{err: explained, final: true})
 	case errors.Is(err, sqlite3.IOERR) || errors.Is(err, sqlite3.FULL):
-		if checkpoint := s.writer.Exec("PRAGMA wal_checkpoint(PASSIVE)"); checkpoint != nil {
-			explained = errors.Join(explained, checkpoint)
+		if s.lock != nil {
+			if checkpoint := s.writer.Exec("PRAGMA wal_checkpoint(PASSIVE)"); checkpoint != nil {
+				explained = errors.Join(explained, checkpoint)
+			}
 		}
 		s.failure.Store(&failure{err: explained})
 		s.worn = s.worn || errors.Is(err, sqlite3.IOERR)
