@@ -316,6 +316,11 @@ func (x *exchange) writeBytes(status int, data []byte) {
 
 // render writes v as JSON that is the same for the same value.
 func render(b *bytes.Buffer, v any) error {
+	w := text{out: b.AvailableBuffer()}
+	if w.by(v) {
+		b.Write(w.out)
+		return nil
+	}
 	if err := json.MarshalWrite(b, v, json.Deterministic(true)); err != nil {
 		return fmt.Errorf("api: render: %w", err)
 	}

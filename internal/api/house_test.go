@@ -22,7 +22,7 @@ import (
 // house is a whole server over a real store, and its people. It is asked without sockets, so that it
 // also works where time is virtual.
 type house struct {
-	t       *testing.T
+	t       testing.TB
 	doc     *document
 	server  *Server
 	service *inventory.Service
@@ -61,7 +61,7 @@ func drawing() string {
 	return b.String()
 }
 
-func openHouse(t *testing.T) *house {
+func openHouse(t testing.TB) *house {
 	t.Helper()
 	h := &house{t: t, doc: openDocument(t)}
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "house.db"))

@@ -48,7 +48,7 @@ type document struct {
 
 const documentURL = "mem:///openapi.json"
 
-func openDocument(t *testing.T) *document {
+func openDocument(t testing.TB) *document {
 	t.Helper()
 	d := &document{compiler: jsonschema.NewCompiler(), schemas: make(map[string]*jsonschema.Schema)}
 	if err := json.Unmarshal(openAPI, &d.description); err != nil {
