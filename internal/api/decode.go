@@ -107,7 +107,11 @@ func (x *exchange) fill(r *http.Request, limit int64) error {
 	// Not every connection has deadlines; where there are none, the server's own bounds hold.
 	connection := http.NewResponseController(x.ResponseWriter)
 	timed := connection.SetReadDeadline(time.Now().Add(within)) == nil
-	_, err := x.buffer.ReadFrom(http.MaxBytesReader(x.ResponseWriter, r.Body, limit))
+	body := r.Body
+	if r.ContentLength < 0 {
+		body = http.MaxBytesReader(x.ResponseWriter, body, limit) // of a known length there are no more bytes than that
+	}
+	_, err := x.buffer.ReadFrom(body)
 	if timed && err == nil {
 		// After a failure the deadline stays: without one, net/http would look for the rest of the
 		// body for as long as the client keeps its connection open.

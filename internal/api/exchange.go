@@ -47,6 +47,7 @@ var (
 	headerNoSniff = []string{"nosniff"}
 	headerNoStore = []string{"no-store"}
 	headerJSON    = []string{"application/json"}
+	headerProblem = []string{"application/problem+json"}
 )
 
 // buffers are for bodies in both directions.
@@ -247,9 +248,7 @@ func (x *exchange) finish(r *http.Request, series *series, took time.Duration) {
 	case x.route.hot && x.status < http.StatusInternalServerError:
 		level = slog.LevelDebug // a lost seat is business as usual, and there are thousands of them
 	}
-	// The line is written when the client may be gone, so it does not hang on the request's context.
-	ctx := context.WithoutCancel(r.Context())
-	if !x.server.log.Enabled(ctx, level) {
+	if !x.server.log.Enabled(r.Context(), level) {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 6)
@@ -265,7 +264,8 @@ func (x *exchange) finish(r *http.Request, series *series, took time.Duration) {
 	if level >= slog.LevelError && x.err != nil {
 		attrs = append(attrs, slog.String("error", x.err.Error()))
 	}
-	x.server.log.LogAttrs(ctx, level, "request", attrs...)
+	// The line is written when the client may be gone, so it does not hang on the request's context.
+	x.server.log.LogAttrs(context.WithoutCancel(r.Context()), level, "request", attrs...)
 }
 
 // plain reports whether what was answered is a refusal that was meant, and not a fault behind it.
@@ -301,7 +301,7 @@ func (x *exchange) writeJSON(status int, v any) {
 		x.err, x.code = err, codeInternal
 		b.Reset()
 		status = http.StatusInternalServerError
-		x.Header().Set("Content-Type", "application/problem+json")
+		x.Header()["Content-Type"] = headerProblem
 		fmt.Fprintf(b, `{"type":%q,"title":"Internal error","status":500,"code":%q,"request_id":%q}`,
 			problemType(codeInternal), codeInternal, x.id)
 	}

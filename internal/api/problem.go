@@ -33,6 +33,12 @@ type answer struct {
 	retryAfter int // seconds; 0: the header is not sent
 }
 
+// shown is an answer with the address of its code's page.
+type shown struct {
+	answer
+	page string
+}
+
 // answers is the one table from code to status.
 func answers() map[inventory.RefusalCode]answer {
 	return map[inventory.RefusalCode]answer{
@@ -66,7 +72,13 @@ func answers() map[inventory.RefusalCode]answer {
 }
 
 // problemTable is answers, made once; nobody writes to it.
-var problemTable = answers()
+var problemTable = func() map[inventory.RefusalCode]shown {
+	table := make(map[inventory.RefusalCode]shown)
+	for code, a := range answers() {
+		table[code] = shown{a, problemType(code)}
+	}
+	return table
+}()
 
 // refuse is a refusal of HTTP's own.
 func refuse(code inventory.RefusalCode) error { return &inventory.Refusal{Code: code} }
@@ -113,9 +125,9 @@ func (x *exchange) fail(r *http.Request, err error) {
 	}
 	a := problemTable[refusal.Code]
 	header := x.Header()
-	header.Set("Content-Type", "application/problem+json")
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Content-Type-Options", "nosniff")
+	header["Content-Type"] = headerProblem
+	header["Cache-Control"] = headerNoStore
+	header["X-Content-Type-Options"] = headerNoSniff
 	if a.retryAfter > 0 && header.Get("Retry-After") == "" {
 		header.Set("Retry-After", strconv.Itoa(a.retryAfter))
 	}
@@ -125,9 +137,9 @@ func (x *exchange) fail(r *http.Request, err error) {
 	x.writeJSON(a.status, problemOf(refusal, a, x.id))
 }
 
-func problemOf(r *inventory.Refusal, a answer, id string) *client.Problem {
+func problemOf(r *inventory.Refusal, a shown, id string) *client.Problem {
 	p := &client.Problem{
-		Type: problemType(r.Code), Title: a.title, Status: a.status, Code: string(r.Code),
+		Type: a.page, Title: a.title, Status: a.status, Code: string(r.Code),
 		RequestID: id, Detail: r.Detail, ConflictsTotal: r.Total,
 	}
 	for _, c := range r.Conflicts {

@@ -177,7 +177,11 @@ func (s *Server) newMux() *http.ServeMux {
 // in its shortest form, and the redirect is not JSON.
 func (s *Server) dispatch(w http.ResponseWriter, r *http.Request) {
 	p := r.URL.Path
-	clean := path.Clean("/" + p)
+	rooted := p
+	if !strings.HasPrefix(p, "/") {
+		rooted = "/" + p
+	}
+	clean := path.Clean(rooted)
 	if (ofAPI(p) || ofAPI(clean)) && clean != strings.TrimSuffix(p, "/") {
 		r = unknownURL(r)
 	}
