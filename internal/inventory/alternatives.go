@@ -192,21 +192,24 @@ func lostBy(layout *Layout, c *Command, out *Outcome) (blocks []lostBlock, ok bo
 	if out.losses == nil || out.Refusal == nil || c.Best {
 		return nil, false
 	}
-	gone := make([]Unit, 0, len(out.Refusal.Conflicts))
-	for _, conflict := range out.Refusal.Conflicts {
-		if conflict.Reason != ReasonHeld && conflict.Reason != ReasonSold {
+	conflicts := out.Refusal.Conflicts
+	for i := range conflicts {
+		if reason := conflicts[i].Reason; reason != ReasonHeld && reason != ReasonSold {
 			return nil, false
 		}
-		gone = append(gone, conflict.Unit)
 	}
 	plan := layout.Plan
-	seats := make([]placed, 0, len(c.Add))
+	var room [alternativeSeatsMax]placed
+	seats := room[:0]
 	for i := range c.Add {
 		if at, ok := layout.Place(c.Add[i].Unit); ok && at < len(plan.Seats) {
+			if len(seats) == alternativeSeatsMax {
+				return nil, false
+			}
 			seats = append(seats, placed{at, &c.Add[i]})
 		}
 	}
-	if len(gone) == 0 || len(seats) == 0 || len(seats) > alternativeSeatsMax {
+	if len(conflicts) == 0 || len(seats) == 0 {
 		return nil, false
 	}
 	slices.SortFunc(seats, func(a, b placed) int { return a.at - b.at })
@@ -217,7 +220,8 @@ func lostBy(layout *Layout, c *Command, out *Outcome) (blocks []lostBlock, ok bo
 			n++
 		}
 		b := &blocks[n-1]
-		b.want, b.lost = append(b.want, w), b.lost || slices.Contains(gone, w.Unit)
+		b.want = append(b.want, w)
+		b.lost = b.lost || slices.ContainsFunc(conflicts, func(c Conflict) bool { return c.Unit == w.Unit })
 	}
 	return blocks, true
 }
@@ -276,6 +280,9 @@ func (l *losses) blockApart(t *Terms, b *lostBlock, code *Code, taken []Unit) (i
 		if !ok {
 			return 0, false
 		}
+		if len(taken) == 0 {
+			return from, true // the search has seen to it that it leaves none alone
+		}
 		inTheWay := func(u Unit) bool {
 			at, _ := l.spots.layout.Place(u)
 			return at >= from && at < from+q.size
@@ -283,7 +290,7 @@ func (l *losses) blockApart(t *Terms, b *lostBlock, code *Code, taken []Unit) (i
 		if slices.ContainsFunc(taken, inTheWay) {
 			continue
 		}
-		if all := l.spots.appendBlock(slices.Clone(taken), from, q.size); len(taken) == 0 || !l.strands(t, all, code) {
+		if all := l.spots.appendBlock(slices.Clone(taken), from, q.size); !l.strands(t, all, code) {
 			return from, true
 		}
 	}
