@@ -2,7 +2,9 @@ package inventory
 
 import (
 	"context"
+	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/rowlock/rowlock/internal/seatmap"
 )
@@ -12,6 +14,8 @@ const (
 	alternativeLooksMax  = 1 << 16 // strips, and seats in those with free ones, looked at for the losers of one batch
 	alternativeBlocksMax = batchCommandsMax
 	alternativeTriesMax  = 4 // blocks tried for a basket whose parts get in each other's way
+
+	alternativesTimeMax = 2 * time.Second // for the board; then the losers are answered without
 )
 
 // Alternative is what a loser may ask for instead: as many seats as it asked for, in the order of its
@@ -81,11 +85,9 @@ func (s *Service) spotsAt(ctx context.Context, e *Event, lb *liveBoard, p Positi
 }
 
 // losses is what the losers of one batch share, so that a thousand who wanted one seat cost one look at
-// the house, and are sent to different seats instead of all to the next one.
+// the house, and are sent to different seats instead of all to the next one. Not safe for concurrent use.
 type losses struct {
-	gate
-	board *liveBoard // looked at for this batch, once somebody asked
-	spots *spots     // of board; nil when there are none
+	spots *spots
 	asked map[lostQuestion]*answers
 	given []seatmap.Span // what was offered already; short, and most batches lose little
 	looks int            // seats looked at
@@ -119,59 +121,73 @@ type answers struct {
 	turn   int
 }
 
-// share hangs one losses on the outcomes of a batch that somebody lost.
-func share(outcomes []Outcome) {
-	var l *losses
-	for i := range outcomes {
-		if r := outcomes[i].Refusal; r != nil && r.Code == AllocationUnavailable {
-			if l == nil {
-				l = &losses{gate: newGate(), asked: make(map[lostQuestion]*answers)}
-			}
-			outcomes[i].losses = l
+// lost reports whether somebody may be told what to ask for instead.
+func (o *Outcome) lost() bool { return o.Refusal != nil && o.Refusal.Code == AllocationUnavailable }
+
+// console answers the losers of one batch with what to ask for instead, one after another. They wait for
+// it where they wait for their outcomes: if each looked for itself, they would all stand at the board's
+// gate, which is more work than the looking. It is advice, and no fault on the way to it makes a refusal
+// another one, or leaves anybody without.
+func (s *Service) console(event string, losers []*ticketed[Command, Outcome]) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("looking for alternatives failed", "panic", p, "stack", string(debug.Stack()))
 		}
+		for _, t := range losers {
+			close(t.done)
+		}
+	}()
+	blocks, some := make([][]lostBlock, len(losers)), false
+	for i, t := range losers {
+		blocks[i] = lostBy(&t.command, &t.out)
+		some = some || blocks[i] != nil
+	}
+	if !some {
+		return
+	}
+	// What one of the requests carries, other than its end, goes with what is read here.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(losers[0].ctx), alternativesTimeMax)
+	defer cancel()
+	e, err := s.event(ctx, event)
+	if err != nil {
+		return
+	}
+	lb := s.boards.get(event, newLiveBoard)
+	if s.enter(ctx, lb.gate) != nil {
+		return
+	}
+	defer lb.leave()
+	sp, err := s.spotsAt(ctx, e, lb, losers[0].out.Position)
+	if err != nil || sp == nil {
+		return
+	}
+	if e, err = s.atLeast(ctx, e, sp.board.Revision); err != nil {
+		return
+	}
+	l := newLosses(sp)
+	for len(losers) > 0 {
+		t := losers[0]
+		t.out.alternatives = l.alternatives(&e.Terms, &t.command, blocks[0])
+		losers, blocks = losers[1:], blocks[1:]
+		close(t.done)
 	}
 }
 
-// alternatives says what to ask for instead of seats that were lost. Nothing is said when something else
-// than a seat that somebody else has was in the way, of a large basket, and when nothing was found: it is
-// advice, and no fault of the store's on the way to it makes the refusal another one.
-func (s *Service) alternatives(ctx context.Context, e *Event, layout *Layout, c *Command, out *Outcome) []Alternative {
-	lost, ok := lostBy(layout, c, out)
-	if !ok {
+func newLosses(sp *spots) *losses {
+	return &losses{spots: sp, asked: make(map[lostQuestion]*answers)}
+}
+
+// alternatives says what to ask for instead of blocks of a command's; nothing when nothing was found.
+func (l *losses) alternatives(t *Terms, c *Command, blocks []lostBlock) []Alternative {
+	layout, ok := c.Beside.(*Layout)
+	if blocks == nil || !ok || l.spots.layout.Map != layout.Map {
 		return nil
 	}
-	l := out.losses
-	if s.enter(ctx, l.gate) != nil {
-		return nil
-	}
-	defer l.leave()
-	lb := l.board
-	if lb == nil {
-		lb = s.boards.get(e.ID, newLiveBoard)
-	}
-	if s.enter(ctx, lb.gate) != nil {
-		return nil
-	}
-	defer lb.leave()
-	if l.board == nil {
-		sp, err := s.spotsAt(ctx, e, lb, out.Position)
-		if err != nil && ctx.Err() != nil {
-			return nil // this caller has left; the next one looks
-		}
-		l.board, l.spots = lb, sp
-	}
-	if l.spots == nil || l.spots.layout.Map != layout.Map {
-		return nil
-	}
-	e, err := s.atLeast(ctx, e, l.spots.board.Revision)
-	if err != nil {
-		return nil
-	}
-	chosen := l.choose(&e.Terms, lost, c.Code)
+	chosen := l.choose(t, blocks, c.Code)
 	if chosen == nil {
 		return nil
 	}
-	return []Alternative{alternativeOf(&e.Terms, layout, c, chosen)}
+	return []Alternative{alternativeOf(t, layout, c, chosen)}
 }
 
 // placed is a seat that was wanted, and its place on the map.
@@ -187,15 +203,17 @@ type lostBlock struct {
 	want []*Want
 }
 
-// lostBy sorts the seats of a basket into blocks. Not ok when there is nothing to be offered for it.
-func lostBy(layout *Layout, c *Command, out *Outcome) (blocks []lostBlock, ok bool) {
-	if out.losses == nil || out.Refusal == nil || c.Best {
-		return nil, false
+// lostBy sorts the seats of a basket into blocks; nil when there is nothing to be offered for it: because
+// something else was in the way than a seat that somebody else has, or the basket is large.
+func lostBy(c *Command, out *Outcome) (blocks []lostBlock) {
+	layout, ok := c.Beside.(*Layout)
+	if !ok || out.Refusal == nil || c.Best {
+		return nil
 	}
 	conflicts := out.Refusal.Conflicts
 	for i := range conflicts {
 		if reason := conflicts[i].Reason; reason != ReasonHeld && reason != ReasonSold {
-			return nil, false
+			return nil
 		}
 	}
 	plan := layout.Plan
@@ -204,13 +222,13 @@ func lostBy(layout *Layout, c *Command, out *Outcome) (blocks []lostBlock, ok bo
 	for i := range c.Add {
 		if at, ok := layout.Place(c.Add[i].Unit); ok && at < len(plan.Seats) {
 			if len(seats) == alternativeSeatsMax {
-				return nil, false
+				return nil
 			}
 			seats = append(seats, placed{at, &c.Add[i]})
 		}
 	}
 	if len(conflicts) == 0 || len(seats) == 0 {
-		return nil, false
+		return nil
 	}
 	slices.SortFunc(seats, func(a, b placed) int { return a.at - b.at })
 	for _, s := range seats {
@@ -223,7 +241,7 @@ func lostBy(layout *Layout, c *Command, out *Outcome) (blocks []lostBlock, ok bo
 		b.want = append(b.want, w)
 		b.lost = b.lost || slices.ContainsFunc(conflicts, func(c Conflict) bool { return c.Unit == w.Unit })
 	}
-	return blocks, true
+	return blocks
 }
 
 // choice is the seats to ask for, in the order of the seats that were wanted.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/rowlock/rowlock/internal/inventory"
 )
@@ -18,6 +19,7 @@ type gate struct {
 	shut    chan struct{} // nil: open
 	batches []int
 	reads   int
+	fault   func(context.Context) error // of whoever reads a board; nil: none
 }
 
 func (g *gate) Apply(ctx context.Context, event string, batch []inventory.Command) ([]inventory.Outcome, error) {
@@ -32,17 +34,29 @@ func (g *gate) Apply(ctx context.Context, event string, batch []inventory.Comman
 	return g.Store.Apply(ctx, event, batch)
 }
 
-func (g *gate) Changes(ctx context.Context, event string, after inventory.Position) (*inventory.Changes, error) {
+// read counts a reading of a board, and makes it fail when it shall.
+func (g *gate) read(ctx context.Context) error {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.reads++
+	fault := g.fault
+	g.mu.Unlock()
+	if fault == nil {
+		return nil
+	}
+	return fault(ctx)
+}
+
+func (g *gate) Changes(ctx context.Context, event string, after inventory.Position) (*inventory.Changes, error) {
+	if err := g.read(ctx); err != nil {
+		return nil, err
+	}
 	return g.Store.Changes(ctx, event, after)
 }
 
 func (g *gate) Board(ctx context.Context, event string) (*inventory.Board, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.reads++
+	if err := g.read(ctx); err != nil {
+		return nil, err
+	}
 	return g.Store.Board(ctx, event)
 }
 
@@ -156,6 +170,58 @@ func TestNobodyIsSentToASeatThatWentInTheSameBatch(t *testing.T) {
 			t.Errorf("offered %v", got)
 		}
 	})
+}
+
+// Advice may fail in any way, and take no longer than its time: whoever lost is told so, whoever won in
+// the same batch does not wait for it, and neither does the next batch.
+func TestWhatBecomesOfTheAdviceIsNothingToTheAnswers(t *testing.T) {
+	for name, fault := range map[string]func(context.Context) error{
+		"an error": func(context.Context) error { return errors.New("the board cannot be read") },
+		"a panic":  func(context.Context) error { panic("the board cannot be read") },
+		"no answer": func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, g := gated(t)
+				event := d.hallOnSale(4, 9, nil)
+				must(d.claim(event, "S1-2-5"))(t)
+				g.fault = fault
+				began := time.Now()
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					if _, err := d.claim(event, "S1-2-5"); offered(t, err) != nil {
+						t.Errorf("offered %v", offered(t, err))
+					}
+					if took := time.Since(began); took > 2*time.Second {
+						t.Errorf("the loser is told after %v", took)
+					}
+				})
+				synctest.Wait()
+				if _, err := d.claim(event, "S1-4-5"); err != nil || !time.Now().Equal(began) {
+					t.Errorf("the next one is told %v after %v", err, time.Since(began))
+				}
+				wg.Wait()
+			})
+		})
+	}
+}
+
+func TestForWhomNoOtherSeatWouldHelpNothingIsRead(t *testing.T) {
+	d, g := gated(t)
+	spec := d.spec()
+	spec.Rules = spec.Rules[:1]
+	e := d.create(spec)
+	d.pass(e.ID, "publish", "open")
+	floor := inventory.ClaimRequest{Event: e.ID, Basket: inventory.Basket{Areas: []inventory.AreaWant{{Area: "FLOOR", Quantity: 9}}}}
+	for range 4 {
+		must(d.Claim(t.Context(), floor))(t)
+	}
+	if _, err := d.Claim(t.Context(), floor); offered(t, err) != nil || g.reads > 0 {
+		t.Errorf("offered %v for an area that is full, after %d reads", offered(t, err), g.reads)
+	}
 }
 
 func TestAnAlternativeIsTogetherAtTheSamePriceAndForThisCaller(t *testing.T) {

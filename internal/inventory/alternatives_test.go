@@ -136,7 +136,7 @@ func drawLost(t *rapid.T, h *house) []Want {
 }
 
 func (h *house) losses() *losses {
-	return &losses{spots: newSpots(h.board, NewLayout(h.plan)), asked: make(map[lostQuestion]*answers)}
+	return newLosses(newSpots(h.board, NewLayout(h.plan)))
 }
 
 // at is the seat to ask for in place of one that was wanted; -1 for none.
@@ -215,10 +215,11 @@ func TestOnlyTheBlockThatWasLostIsReplaced(t *testing.T) {
 	b.Units[1].Held = 1
 	h := &house{plan: plan, board: b, terms: terms}
 	c := claimN(1, seatWant(1), seatWant(0), seatWant(4), Want{Unit: 10, Type: 1, Quantity: 1})
-	out := Outcome{Refusal: &Refusal{Conflicts: []Conflict{{Unit: 1, Reason: ReasonHeld}}}, losses: h.losses()}
-	blocks, ok := lostBy(NewLayout(plan), &c, &out)
-	chosen := out.losses.choose(terms, blocks, nil)
-	if !ok || at(chosen, 4) != 4 || at(chosen, 10) != 10 || at(chosen, 1) != at(chosen, 0)+1 || at(chosen, 0) < 0 {
+	out := Outcome{Refusal: &Refusal{Conflicts: []Conflict{{Unit: 1, Reason: ReasonHeld}}}}
+	c.Beside = NewLayout(plan)
+	blocks := lostBy(&c, &out)
+	chosen := h.losses().choose(terms, blocks, nil)
+	if at(chosen, 4) != 4 || at(chosen, 10) != 10 || at(chosen, 1) != at(chosen, 0)+1 || at(chosen, 0) < 0 {
 		t.Fatalf("%v of %+v", chosen, blocks)
 	}
 	a := alternativeOf(terms, NewLayout(plan), &c, chosen)
@@ -314,9 +315,15 @@ func TestWhatIsOfferedGoesTogetherWithWhatIsKept(t *testing.T) {
 	}
 	aisle := rowOf(8, 4).Plan
 	c := claimN(1, seatWant(3), seatWant(4))
-	blocks, ok := lostBy(NewLayout(aisle), &c, &Outcome{Refusal: &Refusal{Conflicts: []Conflict{{Unit: 3, Reason: ReasonHeld}}}, losses: new(losses)})
-	if !ok || len(blocks) != 2 || !blocks[0].lost || blocks[1].lost {
+	c.Beside = NewLayout(aisle)
+	blocks := lostBy(&c, &Outcome{Refusal: &Refusal{Conflicts: []Conflict{{Unit: 3, Reason: ReasonHeld}}}})
+	if len(blocks) != 2 || !blocks[0].lost || blocks[1].lost {
 		t.Errorf("two seats with an aisle between are not together: %+v", blocks)
+	}
+	c = claimN(1, seatWant(1), seatWant(2))
+	c.Beside = NewLayout(aisle)
+	if blocks = lostBy(&c, &Outcome{Refusal: &Refusal{Conflicts: []Conflict{{Unit: 1, Reason: ReasonHeld}}}}); len(blocks) != 1 || !blocks[0].lost {
+		t.Errorf("of two seats together one is lost: %+v", blocks)
 	}
 }
 
@@ -355,13 +362,15 @@ func TestNothingIsOfferedForWhatNoOtherSeatWouldMend(t *testing.T) {
 		"the database refused": {claimN(1, seatWant(1)), nil},
 		"areas only":           {claimN(1, Want{Unit: 16, Type: -1, Quantity: 2}), []Conflict{held}},
 	} {
-		out := Outcome{Refusal: &Refusal{Conflicts: test.conflicts}, losses: new(losses)}
-		if blocks, ok := lostBy(NewLayout(plan), &test.c, &out); ok {
+		out := Outcome{Refusal: &Refusal{Conflicts: test.conflicts}}
+		test.c.Beside = NewLayout(plan)
+		if blocks := lostBy(&test.c, &out); blocks != nil {
 			t.Errorf("%s: %+v", name, blocks)
 		}
 	}
 	c := claimN(1, seatWant(1), Want{Unit: 16, Type: -1, Quantity: 2})
-	if _, ok := lostBy(NewLayout(plan), &c, &Outcome{Refusal: &Refusal{Conflicts: []Conflict{held}}, losses: new(losses)}); !ok {
+	c.Beside = NewLayout(plan)
+	if lostBy(&c, &Outcome{Refusal: &Refusal{Conflicts: []Conflict{held}}}) == nil {
 		t.Error("an area that was not short is in the way")
 	}
 }

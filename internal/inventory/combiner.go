@@ -25,6 +25,11 @@ type combiner[C, O any] struct {
 	units func(*C) int          // how large a command is
 	yield func(context.Context) // Config.Yield
 
+	// Answers that want more than the store gave are finished beside the next batch, all of a batch
+	// together. Finish closes the done of each; without more there are none.
+	more   func(*O) bool
+	finish func(event string, some []*ticketed[C, O])
+
 	mu     sync.Mutex
 	lanes  map[string]*lane[C, O]
 	closed bool
@@ -157,13 +162,18 @@ func (c *combiner[C, O]) run(event string, batch []*ticketed[C, O]) {
 		commands[i] = t.command
 	}
 	outcomes, err := c.attempt(event, commands)
+	var unfinished []*ticketed[C, O]
 	for i, t := range batch {
 		if err != nil {
 			t.err = err
-		} else {
-			t.out = outcomes[i]
+		} else if t.out = outcomes[i]; c.more != nil && c.more(&t.out) {
+			unfinished = append(unfinished, t)
+			continue
 		}
 		close(t.done)
+	}
+	if len(unfinished) > 0 {
+		c.busy.Go(func() { c.finish(event, unfinished) })
 	}
 }
 

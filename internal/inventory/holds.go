@@ -75,7 +75,7 @@ func (s *Service) Claim(ctx context.Context, r ClaimRequest) (*HoldView, error) 
 		return nil, err
 	}
 	if out.Refusal != nil {
-		return nil, s.refused(ctx, e, reader, &c, &out)
+		return nil, reader.refused(&out)
 	}
 	if out.Replayed && r.Once != nil && len(out.Sealed) > 0 {
 		plain, err := r.Once.Open(out.Sealed)
@@ -265,7 +265,7 @@ func (s *Service) changed(ctx context.Context, e *Event, l *Layout, reader *bask
 		return nil, err
 	}
 	if out.Refusal != nil {
-		return nil, s.refused(ctx, e, reader, &c, &out)
+		return nil, reader.refused(&out)
 	}
 	v, err := s.holdView(ctx, e, l, out)
 	if err == nil {
@@ -275,10 +275,10 @@ func (s *Service) changed(ctx context.Context, e *Event, l *Layout, reader *bask
 }
 
 // refused makes a refusal ready for whoever asked: units by their keys, and what to ask for instead.
-func (s *Service) refused(ctx context.Context, e *Event, reader *basketReader, c *Command, out *Outcome) *Refusal {
-	r := reader.place(out.Refusal)
-	r.Alternatives = s.alternatives(ctx, e, reader.layout, c, out)
-	return r
+func (r *basketReader) refused(out *Outcome) *Refusal {
+	refusal := r.place(out.Refusal)
+	refusal.Alternatives = out.alternatives
+	return refusal
 }
 
 // retypes reads the types that are not for seats being added: they are for seats held.

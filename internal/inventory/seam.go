@@ -164,7 +164,7 @@ type Outcome struct {
 	Now      Instant
 	Position Position
 
-	losses *losses // the Service's, shared by those of a batch who lost something
+	alternatives []Alternative // the Service's: what to ask for instead
 }
 
 // Warning is advice that did not prevent a hold. Unit is the unit it is about, -1 for none.

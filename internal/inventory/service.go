@@ -60,11 +60,7 @@ func New(c Config) *Service {
 	}
 	s := &Service{
 		store: c.Store, catalogue: c.Catalogue, log: c.Log, yield: yield,
-		holds: newCombiner((*Command).units, func(ctx context.Context, event string, batch []Command) ([]Outcome, error) {
-			outcomes, err := c.Store.Apply(ctx, event, batch)
-			share(outcomes)
-			return outcomes, err
-		}),
+		holds: newCombiner((*Command).units, c.Store.Apply),
 		sales: newCombiner(func(*Sale) int { return 1 }, c.Store.Sell),
 		fresh: newCombiner(func(*struct{}) int { return 1 }, func(ctx context.Context, event string, asked []struct{}) ([]*Board, error) {
 			b, err := c.Store.Board(ctx, event)
@@ -77,6 +73,7 @@ func New(c Config) *Service {
 		desks:    newShelf[*desks](boardsKept),
 		altering: newShelf[gate](eventsKept),
 	}
+	s.holds.more, s.holds.finish = (*Outcome).lost, s.console
 	s.holds.yield, s.sales.yield, s.fresh.yield = yield, yield, yield
 	return s
 }
