@@ -29,7 +29,7 @@ type exchange struct {
 	http.ResponseWriter
 	server *Server
 	route  *route
-	id     string // Request-Id
+	id     [1]string // Request-Id, as a header has it
 	caller inventory.Caller
 	role   office.Role // empty: no key
 	holder inventory.HoldKey
@@ -83,7 +83,7 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 func (s *Server) serve(rt *route) http.Handler {
 	series := s.metrics.series(rt)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{ResponseWriter: w, server: s, route: rt, id: requestID(r)}
+		x := &exchange{ResponseWriter: w, server: s, route: rt, id: [1]string{requestID(r)}}
 		start := time.Now()
 		defer func() { x.finish(r, series, time.Since(start)) }() // a dropped connection's too
 		defer func() {
@@ -108,7 +108,7 @@ var errUnanswered = fmt.Errorf("api: the handler answered nothing: %w", refuse(c
 func (x *exchange) run(r *http.Request) error {
 	s, rt := x.server, x.route
 	header := x.Header()
-	header["Request-Id"] = []string{x.id} // names as net/http writes them, so that it need not look
+	header["Request-Id"] = x.id[:] // names as net/http writes them, so that it need not look
 	if rt.Pattern != "/" {
 		header["X-Content-Type-Options"] = headerNoSniff
 		header["Cache-Control"] = headerNoStore
@@ -253,7 +253,7 @@ func (x *exchange) finish(r *http.Request, series *series, took time.Duration) {
 	}
 	attrs := make([]slog.Attr, 0, 6)
 	attrs = append(attrs,
-		slog.String("request_id", x.id),
+		slog.String("request_id", x.id[0]),
 		slog.String("route", x.route.label()),
 		slog.Int("status", x.status),
 		slog.Duration("duration", took))
@@ -303,7 +303,7 @@ func (x *exchange) writeJSON(status int, v any) {
 		status = http.StatusInternalServerError
 		x.Header()["Content-Type"] = headerProblem
 		fmt.Fprintf(b, `{"type":%q,"title":"Internal error","status":500,"code":%q,"request_id":%q}`,
-			problemType(codeInternal), codeInternal, x.id)
+			problemType(codeInternal), codeInternal, x.id[0])
 	}
 	x.writeBytes(status, b.Bytes())
 }

@@ -69,8 +69,9 @@ func (s *Server) createHold(x *exchange, r *http.Request) error {
 		return err
 	}
 	x.replayed(v.Replayed)
-	x.Header().Set("Location", "/v1/events/"+v.Event.ID+"/holds/"+v.Hold.Key.ID())
-	return x.reply(http.StatusCreated, holdOf(v))
+	out := holdOf(v)
+	x.Header().Set("Location", "/v1/events/"+out.Event+"/holds/"+out.ID)
+	return x.reply(http.StatusCreated, out)
 }
 
 // answerHold sends a hold without its token, which only the answer that made it may show.

@@ -134,7 +134,7 @@ func (x *exchange) fail(r *http.Request, err error) {
 	if a.status == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", "Bearer")
 	}
-	x.writeJSON(a.status, problemOf(refusal, a, x.id))
+	x.writeJSON(a.status, problemOf(refusal, a, x.id[0]))
 }
 
 func problemOf(r *inventory.Refusal, a shown, id string) *client.Problem {

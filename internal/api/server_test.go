@@ -178,7 +178,7 @@ func TestAnErrorsTextStaysInside(t *testing.T) {
 		"cannot be shown": func(_ *Server, x *exchange, _ *http.Request) error {
 			return x.reply(200, map[string]any{secret: func() {}})
 		},
-		"a bug of the runtime's finding": func(_ *Server, x *exchange, _ *http.Request) error { return x.reply(200, secret[len(x.id)*100:]) },
+		"a bug of the runtime's finding": func(_ *Server, x *exchange, _ *http.Request) error { return x.reply(200, secret[len(x.id[0])*100:]) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer

@@ -15,7 +15,8 @@ func absent(s string) *string {
 	if s == "" {
 		return nil
 	}
-	return &s
+	there := s // a name of its own, so that an absent text is not kept
+	return &there
 }
 
 // listOf makes a page of a listing.
