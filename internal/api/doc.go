@@ -9,8 +9,8 @@
 // request leaves one line in the log, without secrets or personal data.
 //
 // Bodies are read by one strict function (decode.go): what a client misspelt is refused, never
-// ignored. Answers are written by the same library, but those of a sale by hand (text.go), to the same
-// bytes. What the domain cannot see, such as the length of a reference, is checked in check.go,
+// ignored. Answers are written by the same library, but holds and problems by hand (text.go), to the
+// same bytes. What the domain cannot see, such as the length of a reference, is checked in check.go,
 // and everything else by the domain itself.
 //
 // A Server is safe for concurrent use.
