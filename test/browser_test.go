@@ -390,7 +390,9 @@ func hall(t *testing.T, rows, perRow int, e client.EventRequest) (page string, i
 	}
 	at := time.Now().AddDate(1, 0, 0)
 	e.StartsAt, e.Map, e.Currency = &at, m.ID, "JPY"
-	e.TicketTypes = []client.TicketTypeRequest{{ID: "standard", Name: e.Name, Price: new(int64(4500))}}
+	if e.TicketTypes == nil {
+		e.TicketTypes = []client.TicketTypeRequest{{ID: "standard", Name: e.Name, Price: new(int64(4500))}}
+	}
 	made, err := c.CreateEvent(ctx, e)
 	if err != nil {
 		t.Fatal(err)

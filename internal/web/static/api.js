@@ -81,12 +81,16 @@ const WORDS = {
 
 const FIELDS = { "/buyer/email": "The email address is not valid.", "/buyer/name": "The name is not valid." };
 
+// Seats and areas are chosen from a drawing, so what is not there has gone with another map.
+const UNIT = /\/(seats\/\d+|area)$/;
+const UNKNOWN = "That is not part of the house any more.";
+
 /** What a refusal says to a buyer. `label` names a unit in words. */
 export function inWords(refusal, label) {
   if (!(refusal instanceof Refusal)) return "Something went wrong on this page. Please reload it.";
   if (refusal.code === "ALLOCATION_UNAVAILABLE") return refusal.conflicts.map((c) => conflict(c, label)).join(" ") || "Not available any more.";
   if (refusal.code === "SINGLE_SEAT_LEFT") return `That would leave ${listed(refusal.conflicts.map((c) => c.label || label(c.seat)))} alone. Choose other seats, or take it as well.`;
-  const field = refusal.errors.map((e) => FIELDS[e.field]).find(Boolean);
+  const field = refusal.errors.map((e) => (e.code === "UNKNOWN" && UNIT.test(e.field) ? UNKNOWN : FIELDS[e.field])).find(Boolean);
   return field || WORDS[refusal.code] || `The server refused that (${refusal.code || refusal.status}).`;
 }
 

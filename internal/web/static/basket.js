@@ -20,15 +20,20 @@ const keep = (name, value) => {
   }
 };
 
+const EARLY_SECONDS = 3; // a hold that ends with more of its time left did not lapse
+
 export class Basket {
-  /** `on` has changed(), lapsed(lines), refused(error) and ordered(order). */
-  constructor(house, on) {
-    this.house = house;
+  /**
+   * `on` has changed(), lapsed(lines, early), taken(lines) for what somebody else took out, refused(error)
+   * and ordered(order). Before anything else is done with it, house is to be set.
+   */
+  constructor(event, on) {
+    this.house = null;
     this.on = on;
-    this.path = `/v1/events/${encodeURIComponent(house.event.id)}`;
-    this.kept = `rowlock.hold.${house.event.id}`;
-    this.keptOrder = `rowlock.order.${house.event.id}`;
-    this.keptCode = `rowlock.code.${house.event.id}`;
+    this.path = `/v1/events/${encodeURIComponent(event)}`;
+    this.kept = `rowlock.hold.${event}`;
+    this.keptOrder = `rowlock.order.${event}`;
+    this.keptCode = `rowlock.code.${event}`;
     this.code = read(this.keptCode) || "";
     this.hold = null;
     this.own = read(this.kept); // { id, token }
@@ -96,9 +101,9 @@ export class Basket {
   }
 
   #lapse() {
-    const lines = this.lines;
+    const { lines, left } = this;
     this.#take(null);
-    this.on.lapsed(lines);
+    this.on.lapsed(lines, left > EARLY_SECONDS);
   }
 
   // Takes the hold as the server shows it; null for none. Only claims and changes are judged anew.
@@ -112,7 +117,7 @@ export class Basket {
     this.deadline = hold ? performance.now() + hold.expires_in * 1000 : 0;
     this.house.mine.clear();
     for (const line of this.lines) {
-      if (line.seat) this.house.mine.add(this.house.plan.index.get(line.seat));
+      if (line.seat) this.house.mine.add(line.seat);
     }
   }
 
@@ -138,18 +143,17 @@ export class Basket {
     this.on.changed();
   }
 
-  /** Adds a seat, or takes it out when it is in. */
-  toggle(i) {
+  /** Adds the seat with a key, or takes it out when it is in. */
+  toggle(key) {
     const { house } = this;
-    if (house.pending.has(i)) return;
-    house.pending.add(i);
+    if (house.pending.has(key)) return;
+    house.pending.add(key);
     this.#queue(async () => {
       try {
-        const { key } = house.plan.seats[i];
-        if (house.mine.has(i)) await this.#remove({ seats: [key] }, 1);
+        if (house.mine.has(key)) await this.#remove({ seats: [key] }, 1);
         else await this.#add({ seats: [key] });
       } finally {
-        house.pending.delete(i);
+        house.pending.delete(key);
       }
     });
   }
@@ -238,13 +242,26 @@ export class Basket {
     });
   }
 
-  /** Looks whether the hold still lives. The server's clock decides, so the page asks at zero. */
+  /** Whether the board does not know a seat of the basket as held: then it is time to look. */
+  get astray() {
+    return this.lines.some((l) => l.seat && !this.house.isHeld(l.seat));
+  }
+
+  /**
+   * Looks whether the hold still lives, and what is in it. The server's clock decides, so the page asks
+   * at zero; and the organizer, or this buyer in another window, may have changed it or let it go.
+   */
   check() {
     return this.#queue(async () => {
       if (!this.own) return;
+      const before = this.lines;
       const hold = await call("GET", this.#url(), { headers: this.#headers() });
-      if (hold.state === "live") this.#take(hold);
-      else this.#take(null);
+      this.#take(hold.state === "live" ? hold : null);
+      if (!this.hold) throw new Refusal(409, { code: "HOLD_SOLD" }); // from another window
+      const gone = before.filter((l) => l.seat && !this.house.mine.has(l.seat));
+      if (!gone.length) return;
+      this.warnings = []; // they were of the basket as it was
+      this.on.taken(gone);
     });
   }
 

@@ -1,6 +1,6 @@
 // The page of one event: the map, the picker, the basket, and the poll that keeps them true.
 
-import { apartInWords, call, inWords } from "./api.js";
+import { apartInWords, call, inWords, Refusal } from "./api.js";
 import { Basket } from "./basket.js";
 import { announce, byId, el, fill, show } from "./dom.js";
 import { seat as drawSeat, palette } from "./draw.js";
@@ -11,6 +11,7 @@ import { View } from "./view.js";
 
 const POLL_SECONDS = 1;
 const POLL_SECONDS_MAX = 10; // while the server does not answer
+const LOAD_TRIES = 3;
 const TELL_SECONDS = [300, 120, 60, 30]; // time left that is said aloud
 
 const id = decodeURIComponent(location.pathname.split("/")[2] || "");
@@ -24,6 +25,7 @@ let timer = 0;
 let failures = 0;
 let polling = false;
 let lost = []; // lines of a basket that lapsed
+let lostEarly = false; // whether it ended before its time
 let told = Infinity; // the last of TELL_SECONDS that was said
 
 function message(text, { bad = false, actions = [] } = {}) {
@@ -37,23 +39,62 @@ function message(text, { bad = false, actions = [] } = {}) {
 
 // ---- the server's state
 
-/** Begins anew when the event has moved to another map, for seats are counted by the drawing. The
- * basket is kept by the browser and comes back. */
-function sameMap(answer) {
-  if (answer.map === house.event.map) return true;
-  location.reload();
-  return false;
+const changesAfter = (position) => call("GET", `${path}/changes?after=${encodeURIComponent(position)}`);
+
+/**
+ * Fetches the whole house. Board, changes and offer count seats by the drawing, so all of it must be of
+ * one map: the changes since the board say whether it stayed. Moves of an event are rare; one that comes
+ * in between is met by beginning anew.
+ */
+async function load() {
+  for (let left = LOAD_TRIES; left > 0; left--) {
+    const board = await call("GET", `${path}/board`);
+    const plan = new Plan(await call("GET", `${path}/map`));
+    const offer = await call("GET", `${path}/offer`, { headers: basket.codeHeader() });
+    const event = await call("GET", path); // after the offer, for prices are the event's
+    const changes = await changesAfter(board.position);
+    if (board.map !== event.map || changes.map !== event.map || changes.resync) continue;
+    const next = new House(event, plan);
+    next.setBoard(board);
+    next.setChanges(changes);
+    next.setOffer(offer);
+    return next;
+  }
+  throw new Refusal(0, { code: "UNAVAILABLE" });
 }
 
-async function loadBoard() {
-  const board = await call("GET", `${path}/board`);
-  if (sameMap(board)) house.setBoard(board);
-}
-
-async function loadOffer() {
-  house.setTypes((await call("GET", path)).ticket_types); // prices are the event's, and may have changed
-  house.setOffer(await call("GET", `${path}/offer`, { headers: basket.codeHeader() }));
+// Shows the house as another map draws it, with the basket and where the buyer is in it as they were.
+function become(next) {
+  house.become(next);
+  heading();
   drawOffer();
+  drawHouse();
+  if (lost.some((l) => !isThere(l))) lapsed(lost, lostEarly);
+}
+
+async function loadOffer(version) {
+  const offer = await call("GET", `${path}/offer`, { headers: basket.codeHeader() });
+  const event = await call("GET", path); // after the offer, for prices are the event's
+  if (offer.version !== version) return; // it may be of another map than the board; the next poll knows
+  house.setEvent(event);
+  house.setOffer(offer);
+  heading();
+  drawOffer();
+}
+
+// Follows the event to where it is now.
+async function follow() {
+  const changes = await changesAfter(house.position);
+  const board = changes.resync && changes.map === house.event.map ? await call("GET", `${path}/board`) : null;
+  if ((board ?? changes).map !== house.event.map) {
+    become(await load());
+    await basket.check(); // its seats may be called otherwise, or be gone
+    return;
+  }
+  if (board) house.setBoard(board);
+  else house.setChanges(changes);
+  if (changes.offer !== house.offer.version) await loadOffer(changes.offer);
+  if (basket.astray && !basket.busy) await basket.check();
 }
 
 async function poll() {
@@ -61,11 +102,7 @@ async function poll() {
   if (polling) return;
   polling = true;
   try {
-    const changes = await call("GET", `${path}/changes?after=${encodeURIComponent(house.position)}`);
-    if (!sameMap(changes)) return;
-    if (changes.resync) await loadBoard();
-    else house.setChanges(changes);
-    if (changes.offer !== house.offer.version) await loadOffer();
+    await follow();
     failures = 0;
   } catch {
     failures++;
@@ -99,7 +136,7 @@ function pick(i) {
   const status = house.status(i);
   if (status === "free" || status === "mine") {
     message("");
-    basket.toggle(i);
+    basket.toggle(house.plan.seats[i].key);
   } else if (status !== "pending") {
     message(`${house.describe(i)}.`, { bad: true });
   }
@@ -133,22 +170,32 @@ function legend() {
 const areaRows = new Map();
 
 function areaRow(area, type) {
-  const name = `${area.name}, ${house.typeInWords(type)}`;
-  const step = (delta, text, words) => el("button", { type: "button", text, "aria-label": `${words}: ${name}`, click: () => {
+  const step = (delta, text) => el("button", { type: "button", text, click: () => {
     message("");
     basket.area(area.key, type, delta);
   } });
   const row = {
     key: area.key, type,
-    less: step(-1, "−", "One less"),
-    more: step(1, "+", "One more"),
+    less: step(-1, "−"),
+    more: step(1, "+"),
+    name: el("strong"),
+    sold: el("span", { class: "quiet" }),
     number: el("output", { text: "0" }),
     free: el("span", { class: "quiet" }),
   };
   row.node = el("li", { id: `area-${area.key}-${type}` },
-    el("span", { class: "grow" }, el("strong", { text: area.name }), el("span", { class: "quiet", text: house.typeInWords(type) }), row.free),
+    el("span", { class: "grow" }, row.name, row.sold, row.free),
     el("span", { class: "stepper" }, row.less, row.number, row.more));
   return row;
+}
+
+// Names and prices may change under a row that stays.
+function nameArea(row, area) {
+  row.name.textContent = area.name;
+  row.sold.textContent = house.typeInWords(row.type);
+  const name = `${area.name}, ${house.typeInWords(row.type)}`;
+  row.less.setAttribute("aria-label", `One less: ${name}`);
+  row.more.setAttribute("aria-label", `One more: ${name}`);
 }
 
 function areas() {
@@ -158,6 +205,7 @@ function areas() {
   for (const name of areaRows.keys()) if (!names.includes(name)) areaRows.delete(name);
   rows.forEach(([area, type], k) => {
     if (!areaRows.has(names[k])) areaRows.set(names[k], areaRow(area, type));
+    nameArea(areaRows.get(names[k]), area);
   });
   const nodes = names.map((name) => areaRows.get(name).node);
   const list = byId("areas");
@@ -197,7 +245,7 @@ function line(l) {
     : el("span", { class: "quiet", text: house.typeName(l.ticket_type) });
   const remove = el("button", { type: "button", class: "plain", text: "✕", "aria-label": `Remove ${name}`, "data-key": `remove ${key}`, click: () => {
     message("");
-    if (l.seat) basket.toggle(i);
+    if (l.seat) basket.toggle(l.seat);
     else basket.area(l.area, l.ticket_type, -l.quantity);
   } });
   return el("li", {}, el("span", { class: "grow" }, el("span", { text: name }), choice), el("span", { class: "amount", text: house.money(l.amount) }), remove);
@@ -245,17 +293,35 @@ function tellChange() {
   before = now;
 }
 
-function lapsed(gone) {
-  lost = gone;
-  const names = listed(gone.map((l) => l.label));
+const labels = (lines) => listed(lines.map((l) => l.label));
+
+// What to say of lines whose seats or areas the house has no more.
+const noMore = (lines) => (lines.length ? `${labels(lines)} ${lines.length > 1 ? "are" : "is"} not part of the house any more.` : "");
+
+const isThere = (line) => house.plan.has(line.seat || line.area);
+
+// Says what a basket had that lapsed, or was let go from elsewhere, and offers what of it is still there.
+function lapsed(gone, early) {
+  const there = gone.filter(isThere);
+  lost = there;
+  lostEarly = early;
   const again = el("button", { type: "button", text: "Try the same seats again", click: () => {
     const asked = lost;
     lost = [];
     message("");
     basket.again(asked);
   } });
-  message(gone.length ? `Your time is up. ${names} went back on sale.` : "Your time is up.", { bad: true, actions: gone.length ? [again] : [] });
+  const words = [early ? "Your basket was let go before its time." : "Your time is up."];
+  if (there.length) words.push(early ? `${labels(there)} ${there.length > 1 ? "were" : "was"} in it.` : `${labels(there)} went back on sale.`);
+  words.push(noMore(gone.filter((l) => !isThere(l))));
+  message(words.join(" ").trim(), { bad: true, actions: there.length ? [again] : [] });
   poll();
+}
+
+// Says what somebody else took out of a basket that lives on.
+function taken(gone) {
+  const words = `${labels(gone)} ${gone.length > 1 ? "were" : "was"} taken out of your basket.`;
+  message(`${words} ${noMore(gone.filter((l) => !isThere(l)))}`.trim(), { bad: true });
 }
 
 const named = (seats) => listed(seats.map((key) => house.plan.label(key)));
@@ -291,7 +357,7 @@ function refused(error) {
 // Says which seats the basket leaves alone, as long as they are free, and offers them.
 function advice() {
   const alone = basket.warnings.filter((w) => w.code === "SINGLE_SEAT_LEFT").map((w) => w.seat)
-    .filter((key) => house.status(house.plan.index.get(key)) === "free");
+    .filter((key) => house.statusOf(key) === "free");
   const text = alone.length ? `Your seats leave ${named(alone)} alone. You can take ${alone.length > 1 ? "them" : "it"} as well.` : "";
   const box = byId("advice");
   if (box.textContent === text) return;
@@ -362,11 +428,32 @@ function draw() {
   tellChange();
 }
 
+function heading() {
+  const { event } = house;
+  document.title = `${event.name} · Rowlock`;
+  byId("name").textContent = event.name;
+  byId("when").textContent = `${instant(event.starts_at, event.time_zone)} · ${event.venue.name}`;
+  byId("best-count").max = event.limits.units_per_hold;
+}
+
+// Draws what depends on the drawing and on nothing else.
+function drawHouse() {
+  const seats = house.plan.seats.length > 0;
+  hover(-1);
+  view.replan();
+  show(byId("seat-picker"), seats);
+  if (picker) picker.replan();
+  else if (seats) picker = new Picker(house, pick);
+}
+
 function drawOffer() {
   legend();
   areas();
+  shownHold = null; // a line shows what its seat is sold as, and for how much
   const types = new Set(house.offered.flat());
+  const type = byId("best-type").value;
   fill(byId("best-type"), el("option", { value: "", text: "any ticket type" }), [...types].map((t) => el("option", { value: t, text: house.typeInWords(t) })));
+  if (types.has(type)) byId("best-type").value = type;
 }
 
 function listen() {
@@ -394,7 +481,7 @@ function listen() {
   submit("code-form", async () => {
     basket.useCode(byId("code").value.trim());
     try {
-      await loadOffer();
+      await loadOffer(house.offer.version);
       message(basket.code ? "The map shows what this code opens." : "");
     } catch (error) {
       refused(error);
@@ -407,21 +494,15 @@ function listen() {
 }
 
 async function start() {
-  const event = await call("GET", path);
-  const map = await call("GET", `${path}/map`); // after the event: if it is another's, the board will say so
-  house = new House(event, new Plan(map));
-  document.title = `${event.name} · Rowlock`;
-  byId("name").textContent = event.name;
-  byId("when").textContent = `${instant(event.starts_at, event.time_zone)} · ${event.venue.name}`;
-  byId("best-count").max = event.limits.units_per_hold;
-  basket = new Basket(house, { changed: draw, lapsed, refused, ordered });
+  basket = new Basket(id, { changed: draw, lapsed, taken, refused, ordered });
   byId("code").value = basket.code;
-  await loadBoard();
-  await loadOffer();
+  house = await load();
+  basket.house = house;
+  heading();
+  drawOffer();
   show(byId("shop"), true);
-  show(byId("seat-picker"), house.plan.seats.length > 0);
   view = new View(byId("canvas"), house, { seat: pick, area: showArea, hover });
-  if (house.plan.seats.length) picker = new Picker(house, pick);
+  drawHouse();
   listen();
   banner();
   await basket.restore();

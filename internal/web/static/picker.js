@@ -16,12 +16,24 @@ export class Picker {
     this.at = 0; // the seat that Tab leads to
     this.from = 0; // the first seat in the page
     this.buttons = [];
-    fill(this.section, house.plan.sections.map((s, i) => el("option", { value: i, text: s.name })));
     this.section.addEventListener("change", () => this.go(this.#firstSeat(Number(this.section.value)), false));
     this.row.addEventListener("change", () => this.go(house.plan.rows[Number(this.row.value)].from, false));
     this.box.addEventListener("keydown", (e) => this.#key(e));
+    this.replan();
+  }
+
+  /** Shows the house as another map draws it. Who is at a seat stays there, if the map still has it. */
+  replan() {
+    const { plan } = this.house;
+    if (this.plan === plan) return;
+    const key = this.plan?.seats[this.at]?.key;
+    const focused = this.box.contains(document.activeElement);
+    this.plan = plan;
+    fill(this.section, plan.sections.map((s, i) => el("option", { value: i, text: s.name })));
     this.shownSection = -1;
-    this.go(0, false);
+    this.shown = "";
+    this.buttons = [];
+    if (plan.seats.length) this.go(plan.index.get(key) ?? Math.min(this.at, plan.seats.length - 1), focused);
   }
 
   #firstSeat(section) {

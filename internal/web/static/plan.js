@@ -4,6 +4,7 @@
 import { price } from "./format.js";
 
 const FREE = 0;
+const HELD = 1;
 const NOTHING = [];
 const TIERS = 4; // prices that have a shade of their own; dearer ones share the last
 
@@ -50,6 +51,11 @@ export class Plan {
     return steps[steps.length >> 1] || 40;
   }
 
+  /** Whether there is a unit with this key. */
+  has(key) {
+    return this.index.has(key) || this.names.has(key);
+  }
+
   /** What people call a unit. */
   label(key) {
     const i = this.index.get(key);
@@ -67,14 +73,22 @@ export class House {
     this.position = "";
     this.offer = { version: -1, areas: {} };
     this.offered = new Array(plan.seats.length).fill(NOTHING);
-    this.mine = new Set();
-    this.pending = new Set();
-    this.setTypes(event.ticket_types);
+    this.mine = new Set(); // keys of seats, which outlive a drawing
+    this.pending = new Set(); // as above
+    this.setEvent(event);
     this.prices = [];
   }
 
-  setTypes(types) {
-    this.types = new Map(types.map((t) => [t.id, t]));
+  /** Takes the event as it is now, but for what board and changes say of it. */
+  setEvent(event) {
+    this.event = { ...event, state: this.event.state, map: this.event.map };
+    this.types = new Map(event.ticket_types.map((t) => [t.id, t]));
+  }
+
+  /** Becomes another house of the same event, as another map draws it. What is mine or pending stays so. */
+  become(other) {
+    const { mine, pending } = this;
+    Object.assign(this, other, { mine, pending });
   }
 
   /** Takes a board: two bits a seat, low bits first. */
@@ -105,10 +119,22 @@ export class House {
     this.prices = [...prices].sort((a, b) => a - b);
   }
 
+  /** Whether the board knows that somebody holds the seat with a key. */
+  isHeld(key) {
+    return this.board[this.plan.index.get(key)] === HELD;
+  }
+
+  /** What the seat with a key is to this buyer; none if the map has no such seat. */
+  statusOf(key) {
+    const i = this.plan.index.get(key);
+    return i === undefined ? "none" : this.status(i);
+  }
+
   /** What a seat is to this buyer: pending, mine, free, held, sold or none. */
   status(i) {
-    if (this.pending.has(i)) return "pending";
-    if (this.mine.has(i)) return "mine";
+    const { key } = this.plan.seats[i];
+    if (this.pending.has(key)) return "pending";
+    if (this.mine.has(key)) return "mine";
     if (this.board[i] === FREE) return this.offered[i].length ? "free" : "none";
     return ["free", "held", "sold", "none"][this.board[i]];
   }

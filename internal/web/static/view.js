@@ -54,10 +54,8 @@ export class View {
     this.context = canvas.getContext("2d");
     this.house = house;
     this.on = on;
-    this.grid = new Grid(house.plan);
     this.stamps = new Stamps();
-    this.bounds = this.#bounds();
-    this.pit = this.#floorBetween();
+    this.#measure();
     this.scale = 0;
     this.fitted = true;
     this.pointers = new Map();
@@ -73,8 +71,34 @@ export class View {
     this.#resize();
   }
 
+  #measure() {
+    this.plan = this.house.plan;
+    this.grid = new Grid(this.plan);
+    this.bounds = this.#bounds();
+    this.pit = this.#floorBetween();
+  }
+
+  /**
+   * Shows the house as another map draws it. Who has come nearer goes on looking at the seat in the
+   * middle, where it stands now and as large as it was.
+   */
+  replan() {
+    if (this.plan === this.house.plan) return;
+    const { plan: before, scale, left, top, fitted } = this;
+    const was = fitted ? undefined : before.seats[this.seatAt(this.canvas.clientWidth / 2, this.canvas.clientHeight / 2, Infinity)];
+    this.#measure();
+    this.fit();
+    const is = was && this.plan.seats[this.plan.index.get(was.key)];
+    if (!is) return;
+    this.scale = Math.max(this.least, Math.min((scale * before.pitch) / this.plan.pitch, this.#most()));
+    this.left = left + was.x * scale - is.x * this.scale;
+    this.top = top + was.y * scale - is.y * this.scale;
+    this.fitted = this.scale <= this.least * 1.001;
+    if (this.fitted) this.fit();
+  }
+
   #bounds() {
-    const { plan } = this.house;
+    const { plan } = this;
     const b = { x1: Infinity, y1: Infinity, x2: -Infinity, y2: -Infinity };
     const add = ({ x, y }) => {
       b.x1 = Math.min(b.x1, x);
@@ -111,7 +135,7 @@ export class View {
   }
 
   #most() {
-    return SCALE_RADIUS_MAX / (this.house.plan.pitch / 2);
+    return SCALE_RADIUS_MAX / (this.plan.pitch / 2);
   }
 
   /** Zooms by a factor around a place on the canvas, its middle unless given. */
@@ -127,7 +151,7 @@ export class View {
 
   /** Half of a seat's width, in CSS pixels. */
   get radius() {
-    return (this.house.plan.pitch / 2) * 0.92 * this.scale;
+    return (this.plan.pitch / 2) * 0.92 * this.scale;
   }
 
   /** Draws before the browser's next frame, once however often it is asked. */
@@ -146,7 +170,7 @@ export class View {
     c.clearRect(0, 0, this.canvas.width, this.canvas.height);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.#stage(c);
-    for (const area of this.house.plan.areas) this.#area(c, area);
+    for (const area of this.plan.areas) this.#area(c, area);
     c.setTransform(1, 0, 0, 1, 0, 0);
     this.#seats(c);
     this.canvas.style.touchAction = this.fitted ? "pan-y" : "none";
@@ -156,7 +180,7 @@ export class View {
 
   // What everybody looks at: a bar, or where seats stand all around it, the floor between them.
   #stage(c) {
-    const { focus, focusName } = this.house.plan;
+    const { focus, focusName } = this.plan;
     const colours = this.stamps.colours;
     const x = this.left + focus.x * this.scale;
     const y = this.top + focus.y * this.scale;
@@ -174,7 +198,7 @@ export class View {
 
   // The free floor around the focal point, in map units; null unless there are seats on its four sides.
   #floorBetween() {
-    const { seats, focus, pitch } = this.house.plan;
+    const { seats, focus, pitch } = this.plan;
     const sides = [Infinity, Infinity, Infinity, Infinity]; // left, right, above, below
     for (const s of seats) {
       const dx = s.x - focus.x;
@@ -214,7 +238,7 @@ export class View {
 
   #seats(c) {
     const { scale, ratio, left, top, stamps, house } = this;
-    const edge = house.plan.pitch;
+    const edge = this.plan.pitch;
     const x1 = -left / scale - edge;
     const y1 = -top / scale - edge;
     const x2 = (this.canvas.clientWidth - left) / scale + edge;
@@ -222,7 +246,7 @@ export class View {
     const dots = this.radius < DOT_RADIUS;
     const r = Math.max(1, Math.round(this.radius * ratio * 2) / 2);
     const side = Math.max(1, Math.round(this.radius * ratio * 1.6));
-    const { seats } = house.plan;
+    const { seats } = this.plan;
     for (const cell of this.grid.within(x1, y1, x2, y2)) {
       for (const i of cell) {
         const seat = seats[i];
@@ -256,7 +280,7 @@ export class View {
 
   #numbers(c, x1, y1, x2, y2) {
     c.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    const { seats } = this.house.plan;
+    const { seats } = this.plan;
     const size = Math.min(14, Math.round(this.radius * 0.85));
     for (const cell of this.grid.within(x1, y1, x2, y2)) {
       for (const i of cell) {
@@ -276,7 +300,7 @@ export class View {
     let least = reach;
     for (const cell of this.grid.within(x - reach, y - reach, x + reach, y + reach)) {
       for (const i of cell) {
-        const s = this.house.plan.seats[i];
+        const s = this.plan.seats[i];
         const d = Math.hypot(s.x - x, s.y - y);
         if (d < least) [best, least] = [i, d];
       }
@@ -287,7 +311,7 @@ export class View {
   #areaAt(px, py) {
     const x = (px - this.left) / this.scale;
     const y = (py - this.top) / this.scale;
-    return this.house.plan.areas.find((a) => a.outline && inside(a.outline, x, y));
+    return this.plan.areas.find((a) => a.outline && inside(a.outline, x, y));
   }
 
   #listen() {
