@@ -58,18 +58,19 @@ func (a *answer) won() bool { return a.status >= 200 && a.status <= 299 && a.hol
 
 // The answers that the races count on.
 const (
-	noAnswer = "no answer"
-	created  = "201"
-	done     = "200"
-	letGo    = "204"
-	lostHeld = "409 ALLOCATION_UNAVAILABLE (held)"
-	soldOut  = "409 ALLOCATION_UNAVAILABLE (sold_out)"
-	noBlock  = "409 ALLOCATION_UNAVAILABLE (no_block)"
-	closed   = "409 ALLOCATION_UNAVAILABLE (not_on_sale)"
-	gone     = "410 HOLD_EXPIRED"
-	sold     = "409 HOLD_SOLD"
-	inFlight = "409 IDEMPOTENCY_IN_FLIGHT"
-	reused   = "422 IDEMPOTENCY_KEY_REUSED"
+	noAnswer  = "no answer"
+	created   = "201"
+	done      = "200"
+	letGo     = "204"
+	lostHeld  = "409 ALLOCATION_UNAVAILABLE (held)"
+	soldOut   = "409 ALLOCATION_UNAVAILABLE (sold_out)"
+	leftAlone = "422 SINGLE_SEAT_LEFT (left_alone)"
+	noBlock   = "409 ALLOCATION_UNAVAILABLE (no_block)"
+	closed    = "409 ALLOCATION_UNAVAILABLE (not_on_sale)"
+	gone      = "410 HOLD_EXPIRED"
+	sold      = "409 HOLD_SOLD"
+	inFlight  = "409 IDEMPOTENCY_IN_FLIGHT"
+	reused    = "422 IDEMPOTENCY_KEY_REUSED"
 )
 
 // volleys is one phase of a race: its rounds, and in each round everybody's answer.
@@ -85,6 +86,7 @@ type observation struct {
 	phases   []volleys
 	before   []client.Hold  // holds as they were before the fight
 	sales    []client.Order // orders made before or between the volleys
+	gaps     []gap          // a round, where baskets are not to leave a seat alone
 
 	report *client.Report
 	board  map[string]int // state by seat key

@@ -360,6 +360,25 @@ var wrongIn = map[string][]wrong{
 			}
 		}),
 	},
+	"no-single-seat": heldMore(
+		one("both baskets of a gap", in("claims", leftAlone, wins)),
+		one("a seat alone on the board, whatever was answered", func(o *observation) {
+			for _, s := range append(o.gaps[0].left, o.gaps[0].right...) {
+				o.board[s] = seatHeld
+			}
+		}),
+		one("no basket of a gap", in("claims", created, becomes(422, "SINGLE_SEAT_LEFT"))),
+		one("refused for another seat", in("claims", leftAlone, func(a *answer) { a.conflicts[0].Seat = "S1-1-1" })),
+		one("refused without a word", in("additions", leftAlone, func(a *answer) { a.conflicts = nil })),
+		one("allowed with a warning", in("claims", created, func(a *answer) {
+			a.hold.Warnings = []client.Warning{{Code: "SINGLE_SEAT_LEFT", Seat: "S1-1-5"}}
+		})),
+		one("both additions", in("additions", leftAlone, becomes(200, ""))),
+		one("a refused addition leaves a seat", in("a look afterwards", done, func(a *answer) {
+			a.hold.Lines = append(a.hold.Lines, client.Line{Seat: "S1-20-20", Quantity: 1})
+		})),
+		one("the seat between is held by nobody", func(o *observation) { o.board[o.gaps[0].alone] = seatHeld }),
+	),
 	"withheld-seat": heldMore(
 		one("it is sold by hand", in("posted by hand", closed, wins)),
 		one("it is sold in a basket", in("in a basket with a free seat", closed, wins)),

@@ -97,7 +97,7 @@ func Races() []Race {
 	return []Race{
 		oneSeat(), oneSeatRounds(), lastUnits(), overlappingBaskets(), oppositeOrder(), failedChange(), lastSeatChange(),
 		bestAvailableStorm(), wrongToken(), releaseAfterReacquisition(), expiredResells(), atTheDeadline(),
-		oneKeyOneHold(), oneHoldOneOrder(), sellOrRelease(), cancelTwice(), withheldSeat(),
+		oneKeyOneHold(), oneHoldOneOrder(), sellOrRelease(), cancelTwice(), withheldSeat(), noSingleSeat(),
 	}
 }
 
