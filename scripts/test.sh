@@ -30,6 +30,6 @@ go test "${race[@]}" -shuffle=on -timeout 30m "$@" ./...
 # Cutting the power hundreds of times takes minutes under the race detector, which finds nothing more in it,
 # and of the simulation's seeds it leaves time for few. Here are the others.
 if [ ${#race[@]} -gt 0 ]; then
-	go test -run 'PowerCut|TheCuts|AFaultAtAny|ADiskThat|WhatIsRemembered' -timeout 10m ./internal/store/sqlite
+	go test -run 'PowerCut|TheCuts|AFaultAtAny|AReadThat|ADiskThat|WhatIsRemembered' -timeout 10m ./internal/store/sqlite
 	go test -run '^TestSimulation$' -timeout 30m ./test/sim
 fi

@@ -54,9 +54,29 @@ func auditAll(c *conn, yield func(inventory.Breach, error) bool) error {
 	if err := auditLayouts(c, yield); err != nil {
 		return err
 	}
-	return auditQuery(c, "SELECT '', integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'", func(_, detail string) bool {
-		return yield(inventory.Breach{Promise: 7, What: "file: " + detail}, nil)
+	return auditFile(c, yield)
+}
+
+// auditFile is SQLite's own check of the file. Where a page could not be read, whatever else it finds may be
+// for that, and nothing is known.
+func auditFile(c *conn, yield func(inventory.Breach, error) bool) error {
+	var found []string // at most as many as SQLite tells of
+	err := auditQuery(c, "SELECT '', integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'", func(_, detail string) bool {
+		found = append(found, detail)
+		return true
 	})
+	if err == nil {
+		err = unread(strings.Join(found, "\n"))
+	}
+	if err != nil {
+		return err
+	}
+	for _, detail := range found {
+		if !yield(inventory.Breach{Promise: 7, What: "file: " + detail}, nil) {
+			return errStopped
+		}
+	}
+	return nil
 }
 
 func auditQuery(c *conn, text string, found func(event, what string) bool) error {

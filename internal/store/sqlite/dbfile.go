@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"errors"
+	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -9,8 +11,12 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// dbFile is the database itself. It keeps what checkpoints copy back until a flush has succeeded: after
-// one that failed the kernel counts its pages as clean, so that no later flush saves them, and SQLite does
+// dbFile is the database itself: its reads give what was asked for or fail, and what was flushed is there.
+//
+// SQLite takes what a read did not give for zeros where the file seems to end: rows that are there would be
+// missing, and the next change of that page would make it so.
+//
+// It keeps what checkpoints copy back until a flush has succeeded: after one that failed the kernel counts its pages as clean, so that no later flush saves them, and SQLite does
 // not copy them again. A checkpoint that readers stop half way flushes nothing, and counts its pages as
 // copied all the same. So they are written again before the next flush is believed.
 type dbFile struct {
@@ -53,6 +59,18 @@ func (w *files) openDB(f vfs.File, path string) *dbFile {
 func (f *dbFile) Close() error {
 	f.leave()
 	return f.File.Close()
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *dbFile) ReadAt(p []byte, off int64) (int, error) {
+	n, err := f.File.ReadAt(p, off)
+	if n < len(p) && errors.Is(err, io.EOF) {
+		size, sizeErr := f.File.Size()
+		if sizeErr != nil || off+int64(n) < size {
+			err = errors.Join(io.ErrUnexpectedEOF, sizeErr)
+		}
+	}
+	return n, err
 }
 
 // CheckpointStart implements vfs.FileCheckpoint.
@@ -100,22 +118,13 @@ func (f *dbFile) Sync(flags vfs.SyncFlag) error {
 	return err
 }
 
-// What follows lets SQLite see through to the file.
+// What SQLite asks of a file beside reading and writing, it asks of the system's.
 
-// SharedMemory implements vfs.FileSharedMemory.
 func (f *dbFile) SharedMemory() vfs.SharedMemory { return vfsutil.WrapSharedMemory(f.File) }
-
-// LockState implements vfs.FileLockState.
-func (f *dbFile) LockState() vfs.LockLevel { return vfsutil.WrapLockState(f.File) }
-
-// PersistWAL implements vfs.FilePersistWAL.
-func (f *dbFile) PersistWAL() bool { return vfsutil.WrapPersistWAL(f.File) }
-
-// SetPersistWAL implements vfs.FilePersistWAL.
-func (f *dbFile) SetPersistWAL(keep bool) { vfsutil.WrapSetPersistWAL(f.File, keep) }
-
-// HasMoved implements vfs.FileHasMoved.
-func (f *dbFile) HasMoved() (bool, error) { return vfsutil.WrapHasMoved(f.File) }
-
-// SizeHint implements vfs.FileSizeHint.
-func (f *dbFile) SizeHint(size int64) error { return vfsutil.WrapSizeHint(f.File, size) }
+func (f *dbFile) LockState() vfs.LockLevel       { return vfsutil.WrapLockState(f.File) }
+func (f *dbFile) SizeHint(size int64) error      { return vfsutil.WrapSizeHint(f.File, size) }
+func (f *dbFile) HasMoved() (bool, error)        { return vfsutil.WrapHasMoved(f.File) }
+func (f *dbFile) PersistWAL() bool               { return vfsutil.WrapPersistWAL(f.File) }
+func (f *dbFile) SetPersistWAL(keep bool)        { vfsutil.WrapSetPersistWAL(f.File, keep) }
+func (f *dbFile) PowersafeOverwrite() bool       { return vfsutil.WrapPowersafeOverwrite(f.File) }
+func (f *dbFile) SetPowersafeOverwrite(on bool)  { vfsutil.WrapSetPowersafeOverwrite(f.File, on) }

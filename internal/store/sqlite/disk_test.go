@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"errors"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -30,6 +31,9 @@ type disk struct {
 
 	cutAt int              // the step before which the power is cut; 0: never
 	fail  func(step) error // a step fails with it; nil: none does
+
+	reads    int              // so far
+	failRead func(step) error // a read fails with it; nil: none does
 }
 
 // step is one call that changes a file or flushes it.
@@ -190,11 +194,23 @@ func (d *disk) closeAll() {
 func (f *diskFile) ReadAt(p []byte, off int64) (int, error) {
 	f.disk.mu.Lock()
 	closed := f.born < f.disk.births
-	f.disk.mu.Unlock()
-	if closed {
-		return 0, os.ErrClosed
+	f.disk.reads++
+	var fault error
+	if f.disk.failRead != nil {
+		fault = f.disk.failRead(step{n: f.disk.reads, file: f.kind, what: "read"})
 	}
-	return f.File.ReadAt(p, off)
+	f.disk.mu.Unlock()
+	switch {
+	case closed:
+		return 0, os.ErrClosed
+	case fault == nil:
+		return f.File.ReadAt(p, off)
+	}
+	n, err := f.File.ReadAt(p[:len(p)/2], off)
+	if err != nil && err != io.EOF {
+		return n, err
+	}
+	return n, fault
 }
 
 // SharedMemory implements vfs.FileSharedMemory.

@@ -8,6 +8,7 @@ const (
 	powerCuts       = 60
 	powerCutsOfTwin = 30
 	faultSteps      = 6 // that fail, of each kind
+	faultReads      = 3 // that fail, of each kind
 	fullDisks       = 5 // that fill up
 	histories       = 5 // of what is remembered
 	historySteps    = 120

@@ -26,6 +26,7 @@ const (
 	powerCheckpoint = 24  // pages: every few commits
 	powerStepsMax   = 500 // a cut comes before
 	faultStepsMax   = 120 // of an evening with faults
+	openingReads    = 100 // about
 )
 
 // TestPromise7APowerCutLosesNothingAcknowledged cuts the power in the middle of a busy evening, and looks
@@ -132,6 +133,7 @@ func TestPromise7AFaultAtAnyStepLosesNothing(t *testing.T) {
 		"half a write":        {"write", errShort},
 		"a flush that fails":  {"sync", sqlite3.IOERR_FSYNC},
 		"a log not cut short": {"truncate", sqlite3.IOERR_TRUNCATE},
+		"a read that fails":   {"read", sqlite3.IOERR_READ},
 	}
 	for name, fault := range faults {
 		for _, lasting := range []int{1, 25} {
@@ -140,12 +142,16 @@ func TestPromise7AFaultAtAnyStepLosesNothing(t *testing.T) {
 				failed := 0
 				for n := range faultSteps {
 					e := newEvening(t, made, uint64(n), "FULL")
-					seen := 0
-					e.disk.fail = func(s step) error {
+					seen, from := 0, n
+					fail := &e.disk.fail
+					if fault.what == "read" { // there are many, and what opening reads is the visits' matter
+						fail, from = &e.disk.failRead, openingReads+n*5
+					}
+					*fail = func(s step) error {
 						if s.what != fault.what && !(s.what == "restart" && fault.what == "write") {
 							return nil
 						}
-						if seen++; seen <= n || seen > n+lasting {
+						if seen++; seen <= from || seen > from+lasting {
 							return nil
 						}
 						failed++
@@ -260,7 +266,7 @@ func (e *evening) goOnAndLook(t *testing.T) []string {
 		return e.disk.steps > faultStepsMax
 	})
 	e.disk.mu.Lock()
-	e.disk.fail = nil
+	e.disk.fail, e.disk.failRead = nil, nil
 	e.disk.mu.Unlock()
 	service, _ := serviceOn(store)
 	v, err := service.Claim(t.Context(), inventory.ClaimRequest{Event: e.house.event, Basket: inventory.Basket{Seats: e.keys[len(e.keys)-1:]}})

@@ -377,9 +377,24 @@ func checkFile(ctx context.Context, c *sqlite3.Conn) error {
 		return nil // large: what it could read in time was sound
 	}
 	if err == nil && found != "ok" {
-		return ErrCorrupt
+		if err = unread(found); err == nil {
+			err = ErrCorrupt
+		}
 	}
 	return err
+}
+
+// unread is the error of a page that could not be read, of which SQLite's checks tell in words as they do
+// of damage: the page may be sound, and the file is not to be given up for it. nil is damage.
+func unread(found string) error {
+	for line := range strings.Lines(found) {
+		_, number, told := strings.Cut(strings.TrimSpace(line), "error code=")
+		n, err := strconv.Atoi(number)
+		if code := sqlite3.ErrorCode(n & 0xff); told && err == nil && code != sqlite3.CORRUPT && code != sqlite3.NOTADB {
+			return fmt.Errorf("sqlite: %s: %w", line, code)
+		}
+	}
+	return nil
 }
 
 // explain turns what SQLite says of a bad file or a full disk into what an operator can act on.
