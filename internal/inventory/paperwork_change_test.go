@@ -2,6 +2,7 @@ package inventory_test
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,6 +70,34 @@ func (d *desk) lastReason(event string) string {
 	entries := must(d.records.Log(d.t.Context(), event, 0, 1000))(d.t)
 	last := entries[len(entries)-1]
 	return string(last.Kind) + ": " + last.Reason
+}
+
+func TestRepeatsInFlightHaveOneAnswer(t *testing.T) {
+	d := newDesk(t)
+	e := d.selling()
+	rule := inventory.Rule{Where: inventory.Where{Sections: []string{"S1"}}, Channel: inventory.WithheldChannel}
+	answers := make(chan error, 12)
+	for range cap(answers) {
+		go func() {
+			result, err := d.Repaint(t.Context(), d.c, e.ID, rule, false, once(7, 7))
+			if err == nil && result.Changed != 5 {
+				err = fmt.Errorf("%d are changed", result.Changed)
+			}
+			answers <- err
+		}()
+	}
+	first := 0
+	for range cap(answers) {
+		err := <-answers
+		if err == nil {
+			first++
+		} else if _, replay := errors.AsType[*inventory.Recorded](err); !replay {
+			t.Errorf("a repeat is answered: %v", err)
+		}
+	}
+	if first != 1 {
+		t.Errorf("%d of the same command did something", first)
+	}
 }
 
 func TestWithholdingAndReleasingByEverySelection(t *testing.T) {

@@ -3,6 +3,7 @@ package inventory
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +24,7 @@ const (
 	metadataKeyMax    = 40 // runes
 	metadataValueMax  = 500
 	typesMax          = 50
-	channelsMax       = 50 // with the public one
+	channelsMax       = 50 // with the public one, without the withheld one
 	rulesMax          = 200
 	ruleKeysMax       = 20_000 // named by all rules of an event together
 	codesMax          = 100    // of one channel
@@ -234,7 +235,11 @@ func (f *faultList) slug(field, id string, seen map[string]bool) {
 
 // channelSpecs checks the channels of an event to be made.
 func (f *faultList) channelSpecs(specs []ChannelSpec) {
-	if len(specs) > channelsMax-1 {
+	others := len(specs)
+	if slices.ContainsFunc(specs, func(s ChannelSpec) bool { return s.ID == WithheldChannel }) {
+		others--
+	}
+	if others > channelsMax-1 {
 		f.addf("/channels", faultTooMany, "There may be at most %d channels beside the public one.", channelsMax-1)
 		return
 	}
@@ -248,6 +253,15 @@ func (f *faultList) channelSpecs(specs []ChannelSpec) {
 		f.channel(at, spec)
 		f.withheld(at, spec)
 	}
+}
+
+// roomFor reports whether an event may have another channel. There is always room to withhold.
+func (t *Terms) roomFor(id string) bool {
+	n := len(t.Channels)
+	if _, has := t.ChannelIndex(WithheldChannel); has {
+		n--
+	}
+	return id == WithheldChannel || n < channelsMax
 }
 
 // withheld keeps the withheld channel shut.

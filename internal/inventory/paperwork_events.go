@@ -334,15 +334,16 @@ func (s *Service) current(ctx context.Context, c Caller, id string) (*Event, err
 func (s *Service) alter(ctx context.Context, c Caller, id string, once *Once,
 	decide func(e *Event) (*Alteration, error), made func(e *Event) any,
 ) (*Event, error) {
-	if err := s.begin(ctx, c, once); err != nil {
-		return nil, err
-	}
-	// One change of an event at a time from here, so that only other nodes can make a decision stale.
+	// One change of an event at a time from here, so that only other nodes can make a decision stale, and a
+	// repeat of a command that is under way finds its answer.
 	turn := s.altering.get(id, newGate)
 	if err := s.enter(ctx, turn); err != nil {
 		return nil, err
 	}
 	defer turn.leave()
+	if err := s.begin(ctx, c, once); err != nil {
+		return nil, err
+	}
 	for range staleTriesMax {
 		e, err := s.current(ctx, c, id)
 		if err != nil {
@@ -597,7 +598,7 @@ func (s *Service) PutChannel(ctx context.Context, c Caller, id string, spec Chan
 		}
 		found.channel("", spec)
 		found.withheld("", spec)
-		if !exists && len(e.Terms.Channels) >= channelsMax {
+		if !exists && !e.Terms.roomFor(spec.ID) {
 			found.addf("", faultTooMany, "An event has at most %d channels.", channelsMax)
 		}
 		if err := found.err(); err != nil {

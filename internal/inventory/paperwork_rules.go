@@ -362,7 +362,7 @@ func (f *faultList) rule(at string, r *Rule, plan *seatmap.Plan, terms *Terms) {
 	switch {
 	case !slug.MatchString(r.Channel):
 		f.add(at+"/set/channel", faultInvalid, "An id has 1 to 40 of the characters a-z, 0-9, _ and -.")
-	case len(terms.Channels) >= channelsMax:
+	case !terms.roomFor(r.Channel):
 		f.addf(at+"/set/channel", faultTooMany, "An event has at most %d channels.", channelsMax)
 	default:
 		name := r.Channel

@@ -178,6 +178,24 @@ func TestRulesAreBounded(t *testing.T) {
 	if got := codesOf(&found); !slices.Equal(got, want) || len(e.Terms.Channels) != channelsMax {
 		t.Errorf("channels: got %v", got)
 	}
+	found = faultList{}
+	for _, id := range []string{WithheldChannel, "one-more"} {
+		found.rules([]Rule{{Where: all, Channel: id}}, smallPlan(), &e.Terms)
+	}
+	if got := codesOf(&found); !slices.Equal(got, []string{"/allocations/0/set/channel TOO_MANY"}) || !e.Terms.roomFor(WithheldChannel) {
+		t.Errorf("with all the channels there may be, and to withhold: got %v", got)
+	}
+	found = faultList{}
+	specs := []ChannelSpec{{ID: WithheldChannel}}
+	for i := range channelsMax - 1 {
+		specs = append(specs, ChannelSpec{ID: fmt.Sprintf("c%d", i)})
+	}
+	if found.channelSpecs(specs); found.err() != nil {
+		t.Errorf("as many of a new event: %v", codesOf(&found))
+	}
+	if found.channelSpecs(append(specs, ChannelSpec{ID: "one-more"})); found.err() == nil {
+		t.Error("one more of a new event is taken")
+	}
 }
 
 func TestRunsGiveExactlyTheNewClasses(t *testing.T) {

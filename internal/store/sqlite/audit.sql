@@ -70,6 +70,19 @@ JOIN (
 LEFT JOIN (SELECT event, order_id, count(*) AS units, sum(price) AS total FROM tickets GROUP BY event, order_id) t ON t.event = o.event AND t.order_id = o.id
 WHERE l.units <> coalesce(t.units, 0) OR l.total <> coalesce(t.total, 0) OR l.total <> o.total
 
+-- name: 8 order lines against its tickets
+-- What was bought is what there are tickets for, valid or not: of each unit, ticket type and price as many.
+SELECT e.id, 'order ' || x.id || ' unit ' || x.unit || ' ticket type ' || x.type || ' at ' || x.price || ': lines of ' || x.lined || ' units, tickets ' || x.ticketed
+FROM (
+  SELECT event, id, unit, type, price, sum(lined) AS lined, sum(ticketed) AS ticketed FROM (
+    SELECT o.event, o.id, j.value ->> 0 AS unit, j.value ->> 1 AS type, j.value ->> 3 AS price, j.value ->> 2 AS lined, 0 AS ticketed
+    FROM orders o, json_each(o.lines) j
+    UNION ALL
+    SELECT event, order_id, unit, type, price, 0, 1 FROM tickets
+  ) GROUP BY event, id, unit, type, price
+) x JOIN orders o ON o.event = x.event AND o.id = x.id JOIN events e ON e.n = x.event
+WHERE x.lined <> x.ticketed
+
 -- name: 8 order state
 SELECT e.id, 'order ' || o.id || ' is ' || o.state || ' with ' || coalesce(t.valid, 0) || ' valid tickets'
 FROM orders o JOIN events e ON e.n = o.event
@@ -107,3 +120,18 @@ WHERE l.number - l.entries <> l.before
 
 -- name: 9 event without position
 SELECT e.id, 'the event has no position' FROM events e LEFT JOIN positions p ON p.event = e.n WHERE p.event IS NULL
+
+-- name: 7 rows of no event
+SELECT '', x.n || ' ' || x.what || ' of event number ' || x.event || ', which is not there'
+FROM (
+  SELECT 'allocations' AS what, event, count(*) AS n FROM allocations GROUP BY event
+  UNION ALL SELECT 'holds', event, count(*) FROM holds GROUP BY event
+  UNION ALL SELECT 'orders', event, count(*) FROM orders GROUP BY event
+  UNION ALL SELECT 'tickets', event, count(*) FROM tickets GROUP BY event
+  UNION ALL SELECT 'transactions in the log', event, count(*) FROM log GROUP BY event
+) x LEFT JOIN events e ON e.n = x.event WHERE e.n IS NULL
+
+-- name: 1 draft with sales
+SELECT e.id, 'a draft has ' || count(*) || ' units that are held or sold'
+FROM events e JOIN allocations a ON a.event = e.n
+WHERE e.state = 'draft' AND a.held + a.reserved > 0 GROUP BY e.n
