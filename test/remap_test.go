@@ -220,10 +220,10 @@ func TestABasketThatWasLetGoForAnotherMapSaysWhatIsGoneAndCanBeTriedAgain(t *tes
 	if err := o.c.ReleaseHold(t.Context(), o.event, o.hold()); err != nil {
 		t.Fatal(err)
 	}
-	until(t, ctx, visible("message", "Your basket was let go before its time. Row 1 Seat 2 and Row 1 Seat 3 were in it."))
+	until(t, ctx, visible("message", "Your basket was let go before its time. Row 1 Seat 2 and Row 1 Seat 3 are no longer held for you."))
 	// Then one of its seats: what can be tried again is less.
 	o.moves(rebuilt())
-	until(t, ctx, visible("message", "Your basket was let go before its time. Row 1 Seat 3 was in it. Row 1 Seat 2 is not part of the house any more."))
+	until(t, ctx, visible("message", "Your basket was let go before its time. Row 1 Seat 3 is no longer held for you. Row 1 Seat 2 is not part of the house any more."))
 	do(t, ctx, chromedp.Click(chromedp.CSS("#message-actions button")))
 	until(t, ctx, visible("total-amount", "¥4,500")+" && "+visible("lines", "Row 1 Seat 3"))
 	stillThere(t, ctx)

@@ -21,6 +21,7 @@ const keep = (name, value) => {
 };
 
 const EARLY_SECONDS = 3; // a hold that ends with more of its time left did not lapse
+const AREA_LOOK_SECONDS = 10; // between looks because others came and went in an area, which may be all the time
 
 export class Basket {
   /**
@@ -39,6 +40,8 @@ export class Basket {
     this.own = read(this.kept); // { id, token }
     this.warnings = []; // of the last claim or change
     this.deadline = 0; // by the page's monotonic clock
+    this.touched = { seats: false, areas: false }; // by changes since the hold was looked at
+    this.looked = -Infinity; // when that was, by the same clock
     this.busy = 0;
     this.last = Promise.resolve();
   }
@@ -242,9 +245,19 @@ export class Basket {
     });
   }
 
-  /** Whether the board does not know a seat of the basket as held: then it is time to look. */
+  /** Takes note of changes: units that were let go and are held by somebody else look as they did. */
+  note({ resync, seats, areas }) {
+    const { house, touched } = this;
+    if (resync || seats.some(([i]) => house.mine.has(house.plan.seats[i].key))) touched.seats = true;
+    if (this.lines.some((l) => l.area in areas)) touched.areas = true;
+  }
+
+  /** Whether it is time to look: the board does not know what is in the basket as held, or it was touched. */
   get astray() {
-    return this.lines.some((l) => l.seat && !this.house.isHeld(l.seat));
+    const { house, touched } = this;
+    if (!this.hold) return false;
+    if (touched.seats || (touched.areas && performance.now() - this.looked > AREA_LOOK_SECONDS * 1000)) return true;
+    return this.lines.some((l) => (l.seat ? !house.isHeld(l.seat) : house.areaHeld(l.area) < l.quantity));
   }
 
   /**
@@ -255,10 +268,12 @@ export class Basket {
     return this.#queue(async () => {
       if (!this.own) return;
       const before = this.lines;
+      this.touched = { seats: false, areas: false };
+      this.looked = performance.now();
       const hold = await call("GET", this.#url(), { headers: this.#headers() });
       this.#take(hold.state === "live" ? hold : null);
       if (!this.hold) throw new Refusal(409, { code: "HOLD_SOLD" }); // from another window
-      const gone = before.filter((l) => l.seat && !this.house.mine.has(l.seat));
+      const gone = before.filter((l) => (l.seat ? !this.house.mine.has(l.seat) : !this.quantity(l.area, l.ticket_type)));
       if (!gone.length) return;
       this.warnings = []; // they were of the basket as it was
       this.on.taken(gone);

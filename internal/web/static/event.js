@@ -93,6 +93,7 @@ async function follow() {
   }
   if (board) house.setBoard(board);
   else house.setChanges(changes);
+  basket.note(changes);
   if (changes.offer !== house.offer.version) await loadOffer(changes.offer);
   if (basket.astray && !basket.busy) await basket.check();
 }
@@ -251,12 +252,13 @@ function line(l) {
   return el("li", {}, el("span", { class: "grow" }, el("span", { text: name }), choice), el("span", { class: "amount", text: house.money(l.amount) }), remove);
 }
 
-let shownHold = null;
+let shownLines = ""; // as text: a look at the hold that finds it as it was must not close a choice that is open
 
 function lines() {
   const list = byId("lines");
-  if (basket.hold === shownHold) return;
-  shownHold = basket.hold;
+  const now = JSON.stringify(basket.lines);
+  if (now === shownLines) return;
+  shownLines = now;
   const focused = list.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   fill(list, basket.lines.map(line));
   if (focused === null) return;
@@ -312,7 +314,7 @@ function lapsed(gone, early) {
     basket.again(asked);
   } });
   const words = [early ? "Your basket was let go before its time." : "Your time is up."];
-  if (there.length) words.push(early ? `${labels(there)} ${there.length > 1 ? "were" : "was"} in it.` : `${labels(there)} went back on sale.`);
+  if (there.length) words.push(early ? `${labels(there)} ${there.length > 1 ? "are" : "is"} no longer held for you.` : `${labels(there)} went back on sale.`);
   words.push(noMore(gone.filter((l) => !isThere(l))));
   message(words.join(" ").trim(), { bad: true, actions: there.length ? [again] : [] });
   poll();
@@ -449,7 +451,7 @@ function drawHouse() {
 function drawOffer() {
   legend();
   areas();
-  shownHold = null; // a line shows what its seat is sold as, and for how much
+  shownLines = ""; // a line shows what its seat is sold as, and for how much
   const types = new Set(house.offered.flat());
   const type = byId("best-type").value;
   fill(byId("best-type"), el("option", { value: "", text: "any ticket type" }), [...types].map((t) => el("option", { value: t, text: house.typeInWords(t) })));

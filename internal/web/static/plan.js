@@ -124,6 +124,11 @@ export class House {
     return this.board[this.plan.index.get(key)] === HELD;
   }
 
+  /** Units of an area that somebody holds, by what the board knows. */
+  areaHeld(key) {
+    return this.areas[key]?.held ?? 0;
+  }
+
   /** What the seat with a key is to this buyer; none if the map has no such seat. */
   statusOf(key) {
     const i = this.plan.index.get(key);
