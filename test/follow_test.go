@@ -1,10 +1,12 @@
 package test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/rowlock/rowlock/client"
 	"github.com/rowlock/rowlock/internal/seatmap"
@@ -94,5 +96,125 @@ func TestANewNameStartAndTicketAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, ctx, visible("name", name)+" && "+visible("when", "2099")+` && document.title.startsWith("`+name+`")`)
+	stillThere(t, ctx)
+}
+
+func TestABasketOfAnEventThatIsNotOnSaleAnyMoreSaysWhatCanBeDone(t *testing.T) {
+	ctx, o := onPage(t, 2)
+	clickSeat(t, ctx, "S1-1-1")
+	until(t, ctx, visible("hold-actions", "More time"))
+	if _, err := o.c.PauseEvent(t.Context(), o.event); err != nil {
+		t.Fatal(err)
+	}
+	until(t, ctx, visible("banner", "The sale is paused. What is in your basket can still be ordered."))
+	until(t, ctx, `document.getElementById("extend").hidden && document.getElementById("buy").checkVisibility()`)
+	if _, err := o.c.OpenEvent(t.Context(), o.event); err != nil {
+		t.Fatal(err)
+	}
+	until(t, ctx, `document.getElementById("extend").checkVisibility() && document.getElementById("banner").hidden`)
+	do(t, ctx, chromedp.Focus(chromedp.CSS("#buyer-email")))
+	if _, err := o.c.CancelEvent(t.Context(), o.event); err != nil {
+		t.Fatal(err)
+	}
+	until(t, ctx, visible("message", "The event was cancelled, and your basket with it. Row 1 Seat 1 is no longer held for you."))
+	until(t, ctx, `["lines", "clock", "buy", "total", "hold-actions", "best", "empty"].every((id) => { const n = document.getElementById(id); return !n.checkVisibility() || n.textContent === ""; })`)
+	until(t, ctx, `!document.querySelector("#message-actions button") && document.activeElement.id === "basket-title"`)
+	stillThere(t, ctx)
+	// Nor does it come back with the page.
+	do(t, ctx, chromedp.Reload())
+	until(t, ctx, ready)
+	until(t, ctx, visible("banner", "Cancelled")+` && !document.getElementById("buy").checkVisibility()`)
+}
+
+func TestWhatIsInABasketWhenTheSaleIsOverCanBeOrdered(t *testing.T) {
+	ctx, o := onPage(t, 2)
+	clickSeat(t, ctx, "S1-1-1")
+	until(t, ctx, visible("lines", "Row 1 Seat 1"))
+	if _, err := o.c.CloseEvent(t.Context(), o.event); err != nil {
+		t.Fatal(err)
+	}
+	until(t, ctx, visible("banner", "The sale is over. What is in your basket can still be ordered."))
+	do(t, ctx, chromedp.SendKeys(chromedp.CSS("#buyer-name"), "Test Buyer"), chromedp.SendKeys(chromedp.CSS("#buyer-email"), "buyer@example.com"), chromedp.Click(chromedp.CSS("#buy")))
+	until(t, ctx, visible("confirmation", "Row 1 Seat 1")+` && document.getElementById("banner").textContent === "The sale is over"`)
+}
+
+func TestAnAccessCodeThatOpensNothingIsSaidTo(t *testing.T) {
+	const right, wrong = "SESAME-7", "SESAME-8"
+	channel := client.ChannelRequest{ID: "sponsors", Name: "Sponsors", AccessCodes: []string{right}}
+	page, event, c := hall(t, 2, 4, client.EventRequest{
+		Name: "A Guarded Evening", Channels: []client.ChannelRequest{channel},
+		Allocations: []client.AllocationRule{{Where: client.AllocationWhere{All: true}, Set: client.AllocationSet{Channel: &channel.ID}}},
+	})
+	ctx := browser(t)
+	do(t, ctx, chromedp.Navigate(page))
+	until(t, ctx, ready)
+	do(t, ctx, chromedp.Click(chromedp.CSS(".code summary")))
+	enter := func(code string) {
+		t.Helper()
+		do(t, ctx, chromedp.SetValue(chromedp.CSS("#code"), code), chromedp.SendKeys(chromedp.CSS("#code"), kb.Enter))
+	}
+	enter(wrong)
+	until(t, ctx, visible("message", "This code opens nothing here.")+" && "+says("alert", "This code opens nothing here."))
+	enter(right)
+	until(t, ctx, visible("message", "The map shows what this code opens."))
+	channel.AccessCodes = []string{wrong}
+	if _, err := c.PutChannel(t.Context(), event, channel); err != nil {
+		t.Fatal(err)
+	}
+	until(t, ctx, labels+`.startsWith("Row 1 Seat 1, not on sale")`)
+	enter(right)
+	until(t, ctx, visible("message", "This code opens nothing here."))
+}
+
+func TestTheFocusStaysInTheChooserWhenTheMapChanges(t *testing.T) {
+	ctx, o := onPage(t, 2)
+	o.opensFloor()
+	do(t, ctx, chromedp.WaitVisible(chromedp.CSS(oneMore)))
+	until(t, ctx, says("live", "The seat map has changed."))
+	is := func(what string) {
+		t.Helper()
+		until(t, ctx, focused+` === "`+what+`"`)
+	}
+	// The seat that had the focus stays under it, where the rows are drawn in another order.
+	tabTo(t, ctx, ".seat")
+	do(t, ctx, chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight))
+	is("Row 2 Seat 2, available, ¥4,500")
+	m := withFloor()
+	slices.Reverse(m.Sections[0].Rows)
+	o.moves(m)
+	until(t, ctx, `document.querySelector("#row option").textContent === "2"`)
+	is("Row 2 Seat 2, available, ¥4,500")
+	// A seat that is gone leaves it to the nearest of its row.
+	m.Sections[0].Rows[0].Seats = slices.Delete(m.Sections[0].Rows[0].Seats, 0, 4)
+	o.moves(m)
+	is("Row 2 Seat 5, available, ¥4,500")
+	// And an area that is gone leaves it to the seat that Tab leads to; a house without seats, to an area.
+	do(t, ctx, chromedp.Focus(chromedp.CSS(oneMore)))
+	o.moves(seatmap.Grid(2, 6))
+	is("Row 2 Seat 5, available, ¥4,500")
+	m.Sections = nil
+	m.Areas[0].Capacity = 9
+	o.moves(m)
+	is("One less: Floor, Standard, ¥4,500")
+	stillThere(t, ctx)
+}
+
+func TestTheFocusGoesToTheBasketWhenWhatHadItIsDone(t *testing.T) {
+	ctx, o := onPage(t, 2)
+	const title = `document.activeElement.id === "basket-title"`
+	tabTo(t, ctx, "#best-count")
+	do(t, ctx, chromedp.KeyEvent(kb.Enter))
+	until(t, ctx, visible("total-amount", "¥9,000")+" && "+title)
+	tabTo(t, ctx, "#release")
+	do(t, ctx, chromedp.KeyEvent(kb.Enter))
+	until(t, ctx, visible("empty", "Nothing yet")+" && "+title)
+	tabTo(t, ctx, "#best-count")
+	do(t, ctx, chromedp.KeyEvent(kb.Enter))
+	until(t, ctx, visible("total-amount", "¥9,000"))
+	o.breaks()
+	until(t, ctx, visible("message", early))
+	tabTo(t, ctx, "#message-actions button")
+	do(t, ctx, chromedp.KeyEvent(kb.Enter))
+	until(t, ctx, visible("total-amount", "¥9,000")+" && "+title)
 	stillThere(t, ctx)
 }

@@ -28,6 +28,9 @@ export function show(node, visible) {
   node.hidden = !visible;
 }
 
+/** Whether an element stands in the page and is seen. */
+export const isShown = (node) => !!node?.isConnected && node.checkVisibility();
+
 /** Puts text into a live region, also when it is what stood there before. */
 export function announce(node, text) {
   node.textContent = "";

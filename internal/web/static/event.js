@@ -2,7 +2,7 @@
 
 import { apartInWords, call, inWords, Refusal } from "./api.js";
 import { Basket } from "./basket.js";
-import { announce, byId, el, fill, show } from "./dom.js";
+import { announce, byId, el, fill, isShown, show } from "./dom.js";
 import { seat as drawSeat, palette } from "./draw.js";
 import { count, duration, instant, listed, STATES } from "./format.js";
 import { Picker } from "./picker.js";
@@ -28,12 +28,28 @@ let lost = []; // lines of a basket that lapsed
 let lostEarly = false; // whether it ended before its time
 let told = Infinity; // the last of TELL_SECONDS that was said
 
+// ---- the focus
+
+// Where to go on choosing: the seat that Tab leads to, or an area.
+const chooser = () => [byId("seats").querySelector('[tabindex="0"]'), byId("areas").querySelector("button")].find(isShown);
+
+/** Changes the page. What had the focus and is gone by that leaves it to what is nearest, never to the whole page. */
+function keepingFocus(change) {
+  const had = document.activeElement;
+  const choosing = !!had?.closest(".house");
+  change();
+  if (!had || had === document.body) return;
+  const has = document.activeElement;
+  if (has !== document.body && isShown(has)) return;
+  ((choosing && chooser()) || byId("basket-title")).focus();
+}
+
 function message(text, { bad = false, actions = [] } = {}) {
   const box = byId("message");
   box.textContent = text;
   box.className = bad ? "message bad" : "message";
   show(box, text !== "");
-  fill(byId("message-actions"), actions);
+  keepingFocus(() => fill(byId("message-actions"), actions));
   if (text) announce(byId(bad ? "alert" : "live"), text);
 }
 
@@ -67,19 +83,29 @@ async function load() {
 function become(next) {
   house.become(next);
   heading();
-  drawOffer();
-  drawHouse();
+  keepingFocus(() => {
+    drawOffer();
+    drawHouse();
+  });
+  announce(byId("live"), "The seat map has changed.");
   if (lost.some((l) => !isThere(l))) lapsed(lost, lostEarly);
 }
 
 async function loadOffer(version) {
   const offer = await call("GET", `${path}/offer`, { headers: basket.codeHeader() });
   const event = await call("GET", path); // after the offer, for prices are the event's
-  if (offer.version !== version) return; // it may be of another map than the board; the next poll knows
+  if (offer.version !== version) return offer; // it may be of another map than the board; the next poll knows
   house.setEvent(event);
   house.setOffer(offer);
   heading();
-  drawOffer();
+  keepingFocus(drawOffer);
+  return offer;
+}
+
+// What an access code does here. The server does not tell wrong codes from those that open nothing.
+async function codeInWords(offer) {
+  const [mine, all] = [offer, await call("GET", `${path}/offer`)].map((o) => JSON.stringify([o.seats, o.areas]));
+  return mine === all ? { text: "This code opens nothing here.", bad: true } : { text: "The map shows what this code opens." };
 }
 
 // Follows the event to where it is now.
@@ -95,7 +121,14 @@ async function follow() {
   else house.setChanges(changes);
   basket.note(changes);
   if (changes.offer !== house.offer.version) await loadOffer(changes.offer);
-  if (basket.astray && !basket.busy) await basket.check();
+  await mind();
+}
+
+// Looks after the basket: a cancelled event takes its holds along, others may have been let go.
+async function mind() {
+  if (basket.busy) return;
+  if (basket.own && house.event.state === "cancelled") await basket.forget();
+  else if (basket.astray) await basket.check();
 }
 
 async function poll() {
@@ -110,7 +143,6 @@ async function poll() {
   } finally {
     polling = false;
   }
-  banner();
   draw();
   const wait = Math.min(POLL_SECONDS * 2 ** failures, POLL_SECONDS_MAX);
   if (!document.hidden) timer = setTimeout(poll, wait * 1000);
@@ -120,6 +152,7 @@ function banner() {
   const { event } = house;
   const box = byId("banner");
   let text = event.state === "on_sale" ? "" : STATES[event.state] || event.state;
+  if (basket.hold && (event.state === "paused" || event.state === "closed")) text += ". What is in your basket can still be ordered.";
   if (failures > 1) text = "The server does not answer. The map may be out of date; trying again.";
   else if (event.state === "on_sale" && event.sale.starts_at && new Date(event.sale.starts_at) > new Date()) {
     text = `On sale from ${instant(event.sale.starts_at, event.time_zone)}`;
@@ -222,7 +255,7 @@ function drawAreas() {
     row.free.textContent = free ? `${free.toLocaleString("en")} free` : "none free";
     // Not the disabled attribute: a button that has the focus must not lose it.
     row.less.setAttribute("aria-disabled", String(mine === 0));
-    row.more.setAttribute("aria-disabled", String(free === 0));
+    row.more.setAttribute("aria-disabled", String(free === 0 || house.event.state !== "on_sale"));
   }
 }
 
@@ -263,7 +296,7 @@ function lines() {
   fill(list, basket.lines.map(line));
   if (focused === null) return;
   const again = [...list.querySelectorAll("[data-key]")];
-  (again.find((n) => n.dataset.key === focused) || again[0] || byId("best-count")).focus();
+  (again.find((n) => n.dataset.key === focused) || again[0])?.focus();
 }
 
 function drawBasket() {
@@ -271,10 +304,11 @@ function drawBasket() {
   if (hold) lost = [];
   lines();
   const open = house.event.state === "on_sale";
-  show(byId("empty"), !hold && !lost.length);
+  show(byId("empty"), !hold && open && !lost.length);
   show(byId("best"), !hold && open && house.prices.length > 0);
   show(byId("total"), !!hold);
   show(byId("hold-actions"), !!hold);
+  show(byId("extend"), open);
   show(byId("checkout"), !!hold);
   show(byId("clock"), !!hold);
   if (hold) byId("total-amount").textContent = house.money(hold.total);
@@ -313,10 +347,13 @@ function lapsed(gone, early) {
     message("");
     basket.again(asked);
   } });
+  const { state } = house.event;
+  const open = state === "on_sale";
   const words = [early ? "Your basket was let go before its time." : "Your time is up."];
-  if (there.length) words.push(early ? `${labels(there)} ${there.length > 1 ? "are" : "is"} no longer held for you.` : `${labels(there)} went back on sale.`);
+  if (state === "cancelled") words[0] = "The event was cancelled, and your basket with it.";
+  if (there.length) words.push(early || !open ? `${labels(there)} ${there.length > 1 ? "are" : "is"} no longer held for you.` : `${labels(there)} went back on sale.`);
   words.push(noMore(gone.filter((l) => !isThere(l))));
-  message(words.join(" ").trim(), { bad: true, actions: there.length ? [again] : [] });
+  message(words.join(" ").trim(), { bad: true, actions: there.length && open ? [again] : [] });
   poll();
 }
 
@@ -422,10 +459,11 @@ function ordered(order) {
 // ---- putting it together
 
 function draw() {
+  banner();
   view?.redraw();
   picker?.update();
   drawAreas();
-  drawBasket();
+  keepingFocus(drawBasket);
   advice();
   tellChange();
 }
@@ -483,8 +521,9 @@ function listen() {
   submit("code-form", async () => {
     basket.useCode(byId("code").value.trim());
     try {
-      await loadOffer(house.offer.version);
-      message(basket.code ? "The map shows what this code opens." : "");
+      const offer = await loadOffer(house.offer.version);
+      const { text, bad } = basket.code ? await codeInWords(offer) : { text: "" };
+      message(text, { bad });
     } catch (error) {
       refused(error);
     }
@@ -506,8 +545,8 @@ async function start() {
   view = new View(byId("canvas"), house, { seat: pick, area: showArea, hover });
   drawHouse();
   listen();
-  banner();
   await basket.restore();
+  await mind();
   draw();
   timer = setTimeout(poll, POLL_SECONDS * 1000);
   byId("main").dataset.ready = "true";

@@ -26,14 +26,24 @@ export class Picker {
   replan() {
     const { plan } = this.house;
     if (this.plan === plan) return;
-    const key = this.plan?.seats[this.at]?.key;
+    const near = this.#nearby();
     const focused = this.box.contains(document.activeElement);
     this.plan = plan;
     fill(this.section, plan.sections.map((s, i) => el("option", { value: i, text: s.name })));
     this.shownSection = -1;
     this.shown = "";
     this.buttons = [];
-    if (plan.seats.length) this.go(plan.index.get(key) ?? Math.min(this.at, plan.seats.length - 1), focused);
+    if (plan.seats.length) this.go(near.map((key) => plan.index.get(key)).find((i) => i !== undefined) ?? 0, focused);
+  }
+
+  // The current seat and the others of its row, the nearest first.
+  #nearby() {
+    const { plan, at } = this;
+    const here = plan?.seats[at];
+    if (!here) return [];
+    const { from, count: seats } = plan.rows[here.row];
+    const row = plan.seats.slice(from, from + seats);
+    return row.sort((a, b) => Math.hypot(a.x - here.x, a.y - here.y) - Math.hypot(b.x - here.x, b.y - here.y)).map((s) => s.key);
   }
 
   #firstSeat(section) {
