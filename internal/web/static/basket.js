@@ -280,13 +280,6 @@ export class Basket {
     });
   }
 
-  /** Gives up a hold that died with its event. */
-  forget() {
-    return this.#queue(async () => {
-      if (this.own) this.#lapse();
-    });
-  }
-
   /** Buys the hold. A repeat gives the same order, so trying again is safe. */
   order(buyer) {
     return this.#queue(async () => {

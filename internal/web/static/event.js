@@ -121,14 +121,7 @@ async function follow() {
   else house.setChanges(changes);
   basket.note(changes);
   if (changes.offer !== house.offer.version) await loadOffer(changes.offer);
-  await mind();
-}
-
-// Looks after the basket: a cancelled event takes its holds along, others may have been let go.
-async function mind() {
-  if (basket.busy) return;
-  if (basket.own && house.event.state === "cancelled") await basket.forget();
-  else if (basket.astray) await basket.check();
+  if (basket.astray && !basket.busy) await basket.check();
 }
 
 async function poll() {
@@ -546,7 +539,6 @@ async function start() {
   drawHouse();
   listen();
   await basket.restore();
-  await mind();
   draw();
   timer = setTimeout(poll, POLL_SECONDS * 1000);
   byId("main").dataset.ready = "true";
