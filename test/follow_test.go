@@ -227,3 +227,23 @@ func TestTheFocusGoesToTheBasketWhenWhatHadItIsDone(t *testing.T) {
 	until(t, ctx, visible("total-amount", "¥9,000")+" && "+title)
 	stillThere(t, ctx)
 }
+
+// The map is right within five seconds of a fault that ends, so the page asks at least that often while it lasts.
+func TestAPageAsksOftenEnoughWhileTheServerDoesNotAnswer(t *testing.T) {
+	ctx, _ := onPage(t, 2)
+	value[bool](t, ctx, `(() => {
+		window.asked = [];
+		const real = fetch;
+		window.fetch = (url, ...rest) => {
+			if (!url.includes("/changes")) return real(url, ...rest);
+			window.asked.push(performance.now());
+			return Promise.reject(new Error("down"));
+		};
+		return true;
+	})()`)
+	until(t, ctx, "asked.length >= 8") // each time it tries twice
+	if gap := value[float64](t, ctx, "Math.max(...asked.map((at, i) => at - (asked[i - 1] ?? at)))"); gap > 5000 {
+		t.Errorf("it did not ask for %.0f ms", gap)
+	}
+	until(t, ctx, visible("banner", "The server does not answer"))
+}

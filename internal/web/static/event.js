@@ -10,7 +10,7 @@ import { House, Plan } from "./plan.js";
 import { View } from "./view.js";
 
 const POLL_SECONDS = 1;
-const POLL_SECONDS_MAX = 10; // while the server does not answer
+const POLL_SECONDS_MAX = 4; // while the server does not answer: once it does, the map is right within five
 const LOAD_TRIES = 3;
 const TELL_SECONDS = [300, 120, 60, 30]; // time left that is said aloud
 
