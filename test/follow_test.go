@@ -241,7 +241,7 @@ func TestAPageAsksOftenEnoughWhileTheServerDoesNotAnswer(t *testing.T) {
 		};
 		return true;
 	})()`)
-	until(t, ctx, "asked.length >= 8") // each time it tries twice
+	until(t, ctx, "asked.length >= 12") // four times, with two tries more each
 	if gap := value[float64](t, ctx, "Math.max(...asked.map((at, i) => at - (asked[i - 1] ?? at)))"); gap > 5000 {
 		t.Errorf("it did not ask for %.0f ms", gap)
 	}
